@@ -3,6 +3,7 @@
 
     tools/frozen.py make    --out frozen            # before the change, with the old binary
     tools/frozen.py compare --with frozen           # after it, with the new one
+    tools/frozen.py near    --with frozen           # after a faster search: verdicts, strengths, and errors to 1 %
 
 What is frozen, one JSON file each, without seconds and without prose about how it was found:
 
@@ -55,8 +56,8 @@ MORE = {"heart_disease": '[model]\nkind = "logistic"\n[public]\npoints = 50\n'}
 class Tree:
     """A build of fedgrid, and what it gives."""
 
-    def __init__(self, fedgrid: str, data: Path, work: Path) -> None:
-        self.fedgrid, self.data, self.work = fedgrid, data, work
+    def __init__(self, fedgrid: str, data: Path, work: Path, shuffles: int) -> None:
+        self.fedgrid, self.data, self.work, self.shuffles = fedgrid, data, work, shuffles
 
     def run(self, *arguments: str) -> None:
         done = subprocess.run([self.fedgrid, *arguments, "--quiet"], cwd=self.work, capture_output=True, text=True)
@@ -82,7 +83,7 @@ class Tree:
             f"[network]\nfile = {path['nodes.csv']}\nedges = {path['edges.csv']}\n"
             f"[data]\nfile = {path['data.parquet']}\n"
             f'node = "node"\ntarget = "y"\nsplit = "split"\n{DATASETS[name]}{MORE.get(name, "")}'
-            f'[method]\nkind = "{method}"\n[compare]\nshuffles = 1\n'
+            f'[method]\nkind = "{method}"\n[compare]\nshuffles = {self.shuffles}\n'
         )
         (self.work / "experiment.toml").write_text(text, encoding="utf-8")
         return self.fit("dataset", "fit", "experiment.toml")
@@ -173,19 +174,48 @@ def differences(old: Any, new: Any, at: str = "") -> Iterator[str]:
         yield f"{at}: {str(old)[:80]} became {str(new)[:80]}"
 
 
+#: Errors of another search may be worse by so much; better ones are told.
+WORSE_SHARE = 0.01
+#: Rows of results with an error of their own, and the chosen strengths that a row may have.
+ROWS, STRENGTHS = ["local", "pooled", "shrunk", "mixed", "network", "shuffled"], ["alpha", "ridge"]
+
+
+def apart(old: Any, new: Any) -> Iterator[str]:
+    """Where another search comes to another answer, each in a line; what is wrong begins with "wrong"."""
+    old, new = old["result"], new["result"]
+    if old["verdict_kind"] != new["verdict_kind"]:
+        yield f"wrong: verdict {old['verdict_kind']} became {new['verdict_kind']}"
+    for row in ROWS:
+        before, after = old["comparison"].get(row), new["comparison"].get(row)
+        if before is None or after is None:
+            yield f"{row}: only in the {'old' if after is None else 'new'} one"
+            continue
+        for role in ("validation", "test"):
+            if before.get(role) and after.get(role) is not None:
+                share = after[role] / before[role] - 1
+                if abs(share) > 1e-6:
+                    wrong = "wrong: " if share > WORSE_SHARE else ""
+                    yield f"{wrong}{row}: {role} {before[role]:.6g} became {after[role]:.6g} ({share:+.2%})"
+        for key in STRENGTHS:
+            a, b = before.get(key), after.get(key)
+            if a != b and not (a and b and abs(a / b - 1) < 1e-9):
+                yield f"{row}: {key} {a} became {b}"
+
+
 def main() -> int:
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     data = os.environ.get("FEDGRID_DATA", str(ROOT.parent / "shared" / "data"))
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["make", "compare"])
+    parser.add_argument("what", choices=["make", "compare", "near"])
     parser.add_argument("--out", type=Path, default=target / "frozen", help="where make writes")
     parser.add_argument("--with", dest="old", type=Path, default=target / "frozen", help="what to compare with")
     parser.add_argument("--fedgrid", default=str(target / "release" / "fedgrid"), help="the command")
     parser.add_argument("--only", default="", help="parts whose name holds this")
+    parser.add_argument("--shuffles", type=int, default=1, help="how many shuffles the comparisons of datasets have")
     chosen = parser.parse_args()
     wrong = 0
     with tempfile.TemporaryDirectory() as work:
-        tree = Tree(str(Path(chosen.fedgrid).resolve()), Path(data).resolve(), Path(work))
+        tree = Tree(str(Path(chosen.fedgrid).resolve()), Path(data).resolve(), Path(work), chosen.shuffles)
         for name, part in tree.all():
             if chosen.only not in name:
                 continue
@@ -200,11 +230,19 @@ def main() -> int:
                 print(f"{name}: was not frozen")
                 wrong += 1
                 continue
-            found = list(differences(json.loads(path.read_text(encoding="utf-8")), new))
-            print(f"{name}: {'the same' if not found else f'{len(found)} places differ'}")
-            for line in found[:8]:
+            old = json.loads(path.read_text(encoding="utf-8"))
+            if chosen.what == "near":
+                # Values of figures and of the wheel have no verdict of their own.
+                found = list(apart(old, new)) if "result" in new else []
+                wrong += any(line.startswith("wrong") for line in found)
+                print(f"{name}: {'the same' if not found else 'other answers'}")
+            else:
+                found = list(differences(old, new))
+                wrong += bool(found)
+                print(f"{name}: {'the same' if not found else f'{len(found)} places differ'}")
+                found = found[:8]
+            for line in found:
                 print(f"    {line}")
-            wrong += bool(found)
     return min(wrong, 1)
 
 

@@ -3,6 +3,7 @@
 //
 //     npm install playwright-core axe-core          # in any folder; run from there
 //     node REPOSITORY/tools/screenshots.mjs OUT runs/a/report.html runs/b/report.html …
+//     node REPOSITORY/tools/screenshots.mjs --widths 1200,1920 OUT runs/large/report.html     # axe-core takes minutes for thousands of nodes
 //     node REPOSITORY/tools/screenshots.mjs --picture docs/report.png --node 054934 fedgrid-demo/report.html
 //
 // Pictures are OUT/a-400-light.png, OUT/a-400-light-card.png, OUT/a-print.png, OUT/a-print.pdf and so on. The browser is
@@ -16,7 +17,6 @@ const require = createRequire(`${process.cwd()}/`);
 const { chromium } = require("playwright-core");
 const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 
-const WIDTHS = [400, 800, 1200, 1920];
 const SCHEMES = ["light", "dark"];
 const A4 = { width: 794, height: 1123 };
 
@@ -25,7 +25,8 @@ const flag = (name) => {
   const at = flags.indexOf(name);
   return at < 0 ? null : flags.splice(at, 2)[1];
 };
-const [picture, node] = [flag("--picture"), flag("--node")];
+const [picture, node, widths] = [flag("--picture"), flag("--node"), flag("--widths")];
+const WIDTHS = widths ? widths.split(",").map(Number) : [400, 800, 1200, 1920];
 const out = picture ? null : flags.shift();
 if (out) mkdirSync(out, { recursive: true });
 
@@ -44,6 +45,8 @@ const opened = async (report, viewport, colorScheme, name = null) => {
   // The page's policy forbids every script but its own, and axe-core is another.
   const context = await browser.newContext({ viewport, colorScheme, bypassCSP: true });
   const page = await context.newPage();
+  // Thousands of nodes on a machine that has other work take more than the usual half minute.
+  page.setDefaultTimeout(300_000);
   page.on("pageerror", (error) => say(`${report}: ${error}`));
   await page.goto(`file://${resolve(report)}${name === null ? "" : `#node=${encodeURIComponent(name)}`}`);
   return page;

@@ -23,6 +23,7 @@ from .models import *
 from .run import ConvergenceWarning, Run
 
 if TYPE_CHECKING:
+    from . import federation
     from .sklearn import FedRelaxClassifier, FedRelaxRegressor
 
 #: What needs another library, by the module that imports it.
@@ -37,7 +38,7 @@ _LAZY = {
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
         return getattr(importlib.import_module(f".{_LAZY[name]}", __name__), name)
-    if name in ("sklearn", "torch", "keras"):
+    if name in ("federation", "sklearn", "torch", "keras"):
         return importlib.import_module(f".{name}", __name__)
     raise AttributeError(f"module 'fedgrid' has no attribute {name!r}")
 
@@ -58,6 +59,7 @@ __all__ = [
     "__version__",
     "callbacks",
     "compare_runs",
+    "federation",
     "figures",
     "reproduce",
     "sweep",

@@ -21,6 +21,8 @@ from .run import Run
 
 #: The sums that stand for the rows of a run.
 STATISTICS = "statistics.json"
+#: Models of Python's, as a site of a federation keeps them.
+PYTHON_MODELS = "python.pkl"
 
 
 class FolderRun(Run):
@@ -29,7 +31,7 @@ class FolderRun(Run):
     def __init__(self, folder: Path) -> None:
         if not (folder / "result.json").is_file():
             raise FileNotFoundError(f"{str(folder)!r} holds no finished run; make one with fedgrid fit, or Run.save")
-        own = native.Kept.load(folder)
+        own = self._own_models(folder)
         name, self._advised, self._names = own.methods()
         #: All methods are read now, because the folder may be another later.
         self._by_name = {one: own if one == name else native.Kept.load(folder, one) for one in self._names}
@@ -64,6 +66,15 @@ class FolderRun(Run):
             "engine": result["method"]["engine"], "variances": result.get("variances"),
             "clusters": [one.get("cluster") for one in result["nodes"]] if result.get("clusters") else None,
         }  # fmt: skip
+
+    def _own_models(self, folder: Path) -> native.Kept:
+        """The models of the run's own method."""
+        if (folder / PYTHON_MODELS).is_file():
+            raise ValueError(
+                f"{str(folder)!r} holds models of Python's in {PYTHON_MODELS}, which runs code as it is read: open it with "
+                "fg.federation.load, if you trust it"
+            )
+        return native.Kept.load(folder)
 
     @property
     def _strength_name(self) -> str | None:

@@ -110,7 +110,7 @@ def prepare(
         "weights": read.weights,
         "known": read.known,
         "roles": read.roles,
-        "models": _adapters(own, network, classes, seed, weighted=is_weighted),
+        "models": adapters(own, network.nodes, classes, seed, weighted=is_weighted),
         "public": points,
     }
     return Prepared(native.Study(given), network, read, classes, bool(own))
@@ -207,16 +207,18 @@ def builtin(spec: Any, *, for_all: bool = False) -> dict[str, Any] | None:
     )
 
 
-def _adapters(
-    own: Mapping[int, Any], network: Network, classes: npt.NDArray[Any] | None, seed: int, *, weighted: bool
+def adapters(
+    own: Mapping[int, Any], nodes: Sequence[Any] | Mapping[int, Any], classes: npt.NDArray[Any] | None, seed: int, *,
+    weighted: bool,
 ) -> list[tuple[int, Adapter]]:
+    """The adapters of models by the places of their nodes, each with a seed of its own."""
     made = []
     # Who resamples weighted rows must have said so.
     without_weights = "refuse" if weighted else "resample"
     for index, spec in own.items():
         wrapped = spec if hasattr(spec, "adapter") else Estimator(spec, without_weights)
         stream = int(np.random.SeedSequence([seed, index]).generate_state(1)[0]) >> 1
-        adapter = wrapped.adapter(name_of(network.nodes[index]), classes, stream)
+        adapter = wrapped.adapter(name_of(nodes[index]), classes, stream)
         adapter.weighted = weighted
         made.append((index, adapter))
     return made

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +20,9 @@ from ._frames import Floats
 
 #: What a model without `sample_weight` is given: a resample of this many rows for each of its own.
 RESAMPLED = 4
+
+#: The form of pickles, so that another Python reads them; 5 is that of Python 3.8 and later.
+PICKLE = 5
 
 
 class Adapter:
@@ -52,6 +56,18 @@ class Adapter:
     def raw(self, fitted: Any, X: Floats) -> Any:
         """What the fitted object predicts, as it says it."""
         raise NotImplementedError
+
+    def dump(self, fitted: Any) -> bytes:
+        """The fitted object as bytes, for the state of a site; a library with a form of its own takes that."""
+        try:
+            return pickle.dumps(fitted, protocol=PICKLE)
+        except (pickle.PicklingError, TypeError, AttributeError) as error:
+            error.add_note("a site keeps its state, so that what its models learn must be something that can be pickled")
+            raise
+
+    def load(self, stored: bytes) -> Any:
+        """What `dump` has written. The file is trusted as code is."""
+        return pickle.loads(stored)
 
     def predict(self, fitted: Any, X: Floats) -> Floats:
         """Checked predictions, one row after the other."""

@@ -7,6 +7,7 @@ fg.KerasModel(lambda: keras.Sequential([keras.layers.Dense(1)]), optimizer="adam
 
 from __future__ import annotations
 
+import io
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -128,6 +129,17 @@ class _KerasAdapter(Adapter):
             )  # fmt: skip
             learnt = model.get_weights()
         return FittedKeras(self.model.build, X.shape[1], learnt)
+
+    def dump(self, fitted: Any) -> bytes:
+        # Arrays only, without code.
+        file = io.BytesIO()
+        np.savez(file, np.array(fitted._columns), *fitted.weights)
+        return file.getvalue()
+
+    def load(self, stored: bytes) -> Any:
+        with np.load(io.BytesIO(stored), allow_pickle=False) as arrays:
+            columns, *weights = [arrays[f"arr_{index}"] for index in range(len(arrays.files))]
+        return FittedKeras(self.model.build, int(columns), weights)
 
     def raw(self, fitted: Any, X: Floats) -> Any:
         with self.model._lock:

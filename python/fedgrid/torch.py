@@ -8,6 +8,7 @@ fg.TorchModel(torch.nn.Linear(4, 1), epochs=20)
 from __future__ import annotations
 
 import copy
+import io
 from collections.abc import Callable
 from typing import Any
 
@@ -96,6 +97,17 @@ class _TorchAdapter(Adapter):
                 part = self._rows(module, inputs[batch], targets[batch])
                 ((shares[batch] * part).sum() / shares[batch].sum()).backward()
                 optimiser.step()
+        return module
+
+    def dump(self, fitted: Any) -> bytes:
+        # Tensors only, without code.
+        file = io.BytesIO()
+        torch.save(fitted.state_dict(), file)
+        return file.getvalue()
+
+    def load(self, stored: bytes) -> Any:
+        module = copy.deepcopy(self.model.module)
+        module.load_state_dict(torch.load(io.BytesIO(stored), weights_only=True))
         return module
 
     def raw(self, fitted: Any, X: Floats) -> Any:

@@ -24,7 +24,9 @@ pub(crate) fn core_error(error: &fedgrid::Error) -> PyErr {
 pub(crate) fn experiment_error(error: &fedgrid_lab::Error) -> PyErr {
     match error {
         fedgrid_lab::Error::Core(error) => core_error(error),
-        fedgrid_lab::Error::Interrupted => PyKeyboardInterrupt::new_err("interrupted"),
+        fedgrid_lab::Error::Interrupted | fedgrid_lab::Error::Stopped => {
+            PyKeyboardInterrupt::new_err("interrupted")
+        }
         fedgrid_lab::Error::Input(sentence)
         | fedgrid_lab::Error::InPart(sentence)
         | fedgrid_lab::Error::Later(sentence) => PyValueError::new_err(sentence.clone()),

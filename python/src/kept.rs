@@ -13,9 +13,11 @@ use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::{exceptions::PyValueError, prelude::*};
 
 use crate::{
+    adapter::Adapter,
     convert::{experiment_error, to_json},
     frame::{Frame, HandedColumn},
     handle::IntervalsHandle,
+    local_model::PythonHypothesis,
     models::ModelsHandle,
     work::How,
 };
@@ -29,6 +31,9 @@ pub(crate) struct KeptHandle(pub(crate) Arc<RunModels>);
 
 /// Rows with the names of their nodes: the names, the place of each row's name, and the columns.
 pub(crate) type NamedRows<'py> = (Vec<String>, PyReadonlyArray1<'py, i64>, Vec<HandedColumn<'py>>);
+
+/// The adapter of a model of Python's, and what it has learnt.
+type PythonParts<'py> = (Bound<'py, PyAny>, Py<PyAny>);
 
 /// What is asked besides the rows.
 #[derive(FromPyObject)]
@@ -68,6 +73,17 @@ impl KeptHandle {
     fn restore(text: &str) -> PyResult<Self> {
         let models = RunModels::from_text(text).map_err(|error| experiment_error(&error))?;
         Ok(Self(Arc::new(models)))
+    }
+
+    /// The same with the models that Python keeps itself, by the names of their nodes.
+    fn with_python(&self, models: Vec<(String, PythonParts<'_>)>) -> PyResult<Self> {
+        let task = self.0.about.task;
+        let mut all = RunModels::clone(&self.0);
+        for (node, (adapter, fitted)) in models {
+            let adapter = Arc::new(Adapter::new(&adapter)?);
+            all.by_node.insert(node, Arc::new(PythonHypothesis { adapter, fitted, task }));
+        }
+        Ok(Self(Arc::new(all)))
     }
 
     /// As JSON, for a pickle; none if models are Python's.

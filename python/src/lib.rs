@@ -24,6 +24,8 @@ mod learn;
 mod schema;
 mod reproduce;
 mod sweep;
+#[cfg(feature = "federation")]
+mod federation;
 
 use pyo3::prelude::*;
 
@@ -52,6 +54,8 @@ fn _fedgrid(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(show::node, module)?)?;
     module.add_function(wrap_pyfunction!(reproduce::figures, module)?)?;
     module.add_function(wrap_pyfunction!(reproduce::run_figures, module)?)?;
+    #[cfg(feature = "federation")]
+    module.add_function(wrap_pyfunction!(federation::federation, module)?)?;
     // Called while the interpreter is still whole: later it would end our threads inside of Rust.
     let leave = wrap_pyfunction!(work::leave, module)?;
     module.py().import("atexit")?.call_method1("register", (leave,))?;

@@ -3,11 +3,12 @@
 use std::{fmt, sync::Arc};
 
 use fedgrid::{
-    Result,
+    Error, Result,
+    bytes::{Reader, Writer},
     data::{Dataset, Features, Labels, Task},
     model::{Constant, Hypothesis, LocalModel, Parametric, Prepared, Rescaling, Steps, WarmStart},
 };
-use pyo3::prelude::*;
+use pyo3::{prelude::*, types::PyBytes};
 
 use crate::adapter::{Adapter, Arrays, array};
 
@@ -136,6 +137,42 @@ impl LocalModel for PythonModel {
     fn family(&self) -> usize {
         self.0.family
     }
+
+    fn store(&self, hypothesis: &dyn Hypothesis) -> Result<Vec<u8>> {
+        let own = own(hypothesis).ok_or(malformed("is of another model"))?;
+        let fitted = self
+            .0
+            .ask(|_, adapter| adapter.call_method1("dump", (&own.fitted,))?.extract::<Vec<u8>>())?;
+        let mut to = Writer::default();
+        to.part(self.0.kind.as_bytes());
+        to.count(own.task.outputs());
+        to.part(&fitted);
+        Ok(to.into_bytes())
+    }
+
+    fn restore(&self, bytes: &[u8]) -> Result<Box<dyn Hypothesis>> {
+        let mut from = Reader::new("a hypothesis", bytes);
+        // Bytes of another library would be read by this one as they are.
+        if from.part()? != self.0.kind.as_bytes() {
+            let reason =
+                "state was kept by another kind of model; join with that one, or in a new folder";
+            return Err(Error::Fit { model: "the Python model", reason: reason.into() });
+        }
+        let task = match from.count()? {
+            1 => Task::Regression,
+            classes => Task::Classification { classes },
+        };
+        let fitted = from.part()?;
+        from.finish()?;
+        let fitted = self.0.ask(|py, adapter| {
+            Ok(adapter.call_method1("load", (PyBytes::new(py, fitted),))?.unbind())
+        })?;
+        Ok(Box::new(self.hypothesis(fitted, task)))
+    }
+}
+
+fn malformed(reason: &'static str) -> Error {
+    Error::Malformed { what: "a hypothesis", reason }
 }
 
 impl WarmStart for PythonModel {

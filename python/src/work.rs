@@ -138,6 +138,9 @@ pub(crate) fn aside<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) ->
 enum JobEvent<T> {
     Tried(Contestant, usize),
     Round(Box<Round>),
+    /// A text for a reader, and whether it is about progress or errors.
+    #[cfg(feature = "federation")]
+    Said(bool, String),
     Done(fedgrid::Result<T>),
 }
 
@@ -151,6 +154,15 @@ impl<T> Watching<T> {
     fn send(&self, event: JobEvent<T>) {
         // A caller that has gone on hears no more.
         let _ = self.events.lock().unwrap_or_else(PoisonError::into_inner).send(event);
+    }
+
+    /// Who passes texts on to the caller's thread: progress and errors, or results.
+    #[cfg(feature = "federation")]
+    pub(crate) fn speaker(&self) -> impl Fn(bool, String) + use<T> {
+        let events = self.events.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        move |is_progress, text| {
+            let _ = events.send(JobEvent::Said(is_progress, text));
+        }
     }
 }
 
@@ -185,6 +197,16 @@ impl How {
         py: Python<'_>,
         work: impl FnOnce(&Watching<T>) -> fedgrid::Result<T> + Send + 'static,
     ) -> PyResult<T> {
+        self.run_until(py, STOP_GRACE, work)
+    }
+
+    /// The same with another time to end in, once it is stopped.
+    pub(crate) fn run_until<T: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        grace: Duration,
+        work: impl FnOnce(&Watching<T>) -> fedgrid::Result<T> + Send + 'static,
+    ) -> PyResult<T> {
         let job = WorkerJob::begin(py);
         let (sender, events) = channel();
         let watching = Watching { events: Mutex::new(sender.clone()), job: job.clone() };
@@ -199,7 +221,7 @@ impl How {
             let result = pool.install(|| work(&watching));
             let _ = sender.send(JobEvent::Done(result));
         });
-        let ended = self.wait(py, events, &job);
+        let ended = self.wait(py, (events, grace), &job);
         // A model's own exception says more than what it led to, unless the stop led to it.
         match (job.exception(), ended) {
             (_, Err(error)) if job.is_stopped() => Err(error),
@@ -211,7 +233,7 @@ impl How {
     fn wait<T: Send>(
         &self,
         py: Python<'_>,
-        events: Receiver<JobEvent<T>>,
+        (events, grace): (Receiver<JobEvent<T>>, Duration),
         job: &WorkerJob,
     ) -> PyResult<fedgrid::Result<T>> {
         let mut stopped: Option<(Instant, PyErr)> = None;
@@ -237,7 +259,7 @@ impl How {
             }
             // A fit of a Python model cannot be cut short: its thread is left to end by itself.
             match stopped {
-                Some((since, error)) if since.elapsed() > STOP_GRACE => return Err(error),
+                Some((since, error)) if since.elapsed() > grace => return Err(error),
                 _ => {}
             }
         }
@@ -251,6 +273,10 @@ impl How {
             }
             JobEvent::Round(round) => {
                 listener.call1(py, ("round", to_json(round), round.round))?;
+            }
+            #[cfg(feature = "federation")]
+            JobEvent::Said(is_progress, text) => {
+                listener.call1(py, ("said", text, usize::from(*is_progress)))?;
             }
             JobEvent::Done(_) => {}
         }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import importlib
 import importlib.util
@@ -42,25 +43,57 @@ def test_the_guide(monkeypatch: pytest.MonkeyPatch) -> None:
         exec(compile(block, "docs/python.md", "exec"), names)
 
 
-def test_the_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT / "python" / "examples")
-    notebook = json.loads(Path("stations.ipynb").read_text(encoding="utf-8"))
+def _others() -> list[tuple[str, int, str]]:
+    """Blocks of Python on all other pages, with the line that they begin at, but for those whose page says why they cannot run."""
+    import sys
+
+    sys.path.insert(0, str(ROOT / "website"))
+    from blocks import blocks
+
+    pages = [ROOT / "README.md", ROOT / "python" / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    pages += sorted(ROOT.glob("examples/*/README.md"))
+    return [
+        (str(page.relative_to(ROOT)), block.line, block.short)
+        for page in pages if page.name != "python.md"
+        for block in blocks(page) if block.language == "python" and block.not_run is None
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("page", "line", "code"), _others())
+def test_blocks_of_other_pages(
+    page: str, line: int, code: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    needed = re.match(r"# needs: (\w+)", code)
+    if needed and importlib.util.find_spec(needed[1]) is None:
+        pytest.skip(f"{needed[1]} is not installed")
+    # What they write is not to be left in the repository.
+    for folder in ("crates", "examples"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
+    monkeypatch.chdir(tmp_path)
+    exec(compile(code, f"{page}:{line}", "exec"), {})
+
+
+NOTEBOOKS = sorted(ROOT.glob("examples/*/*.ipynb"))
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_the_notebooks(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(path.parent)
+    notebook = json.loads(path.read_text(encoding="utf-8"))
     names: dict[str, Any] = {}
     for cell in notebook["cells"]:
         if cell["cell_type"] == "code":
             assert not cell["outputs"], "the notebook is kept without outputs"
-            *body, last = "".join(cell["source"]).rsplit("\n", 1)
-            exec(compile("".join(body), "stations.ipynb", "exec"), names)
-            shown = _shown(last, names)
+            shown = _shown("".join(cell["source"]), path.name, names)
             assert shown is None or not hasattr(shown, "_repr_html_") or shown._repr_html_()
 
 
-def _shown(line: str, names: dict[str, Any]) -> Any:
-    try:
-        return eval(line, names)
-    except SyntaxError:
-        exec(line, names)
-        return None
+def _shown(cell: str, where: str, names: dict[str, Any]) -> Any:
+    """Runs a cell; what its last line shows, if that is an expression."""
+    parsed = ast.parse(cell)
+    last = parsed.body.pop() if isinstance(parsed.body[-1], ast.Expr) else None
+    exec(compile(parsed, where, "exec"), names)
+    return eval(compile(ast.Expression(last.value), where, "eval"), names) if isinstance(last, ast.Expr) else None
 
 
 def test_figures_and_pages_of_a_run(tmp_path: Path) -> None:

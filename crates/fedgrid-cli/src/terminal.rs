@@ -10,7 +10,11 @@ use crate::colour::{Output, Paint, painted};
 pub use crate::progress::Progress;
 pub(crate) use fedgrid_lab::printed::table;
 
+#[cfg(feature = "federation")]
+pub use crate::streams::Stream;
 pub(crate) use crate::streams::{complain, is_interrupted, print, watch_for_interruption};
+#[cfg(feature = "federation")]
+pub(crate) use crate::streams::{has_reader, read_by};
 
 /// How much is said, and how.
 #[derive(Debug, Clone, Copy)]

@@ -23,6 +23,9 @@ pub enum Error {
     /// The user stopped the run.
     #[error("interrupted; continue with --resume")]
     Interrupted,
+    /// The user stopped the agent of a site.
+    #[error("interrupted; the same command goes on")]
+    Stopped,
 }
 
 impl Error {
@@ -54,7 +57,7 @@ impl Error {
             Self::Input(_) | Self::Core(_) => 2,
             // EX_TEMPFAIL of sysexits.h, which service managers take for "try again".
             Self::Later(_) => 75,
-            Self::Interrupted => 130,
+            Self::Interrupted | Self::Stopped => 130,
         }
     }
 }

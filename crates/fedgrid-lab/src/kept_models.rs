@@ -26,7 +26,7 @@ use fedgrid::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    assembly::{Assembly, DataSchema, NodePlaces},
+    assembly::{Assembly, DataSchema, NodePlaces, NodesWithoutRows},
     error::{Error, Result},
     outcome::Outcome,
     pipeline::KeptFit,
@@ -76,8 +76,11 @@ impl<'a> KeptMethods<'a> {
                 common.insert(contestant.to_string(), stored("of all", model.as_ref())?);
             }
         }
+        let is_plain = all().any(|(contestant, _)| contestant.is_plain());
+        let without_rows = if is_plain { assembly.nodes_without_rows() } else { BTreeMap::new() };
         let about = AboutFile {
             common,
+            without_rows,
             format: FORMAT_VERSION,
             methods: all().map(|(contestant, _)| contestant.to_string()).collect(),
             advised: self.advised.unwrap_or(main).to_string(),
@@ -94,8 +97,11 @@ impl<'a> KeptMethods<'a> {
         }
         for (place, (_, fitted)) in all().enumerate() {
             let names = FileNames::new(&about.methods, place);
-            let lines = if place == 0 { single_lines } else { shared_lines };
-            files.push((names.models, lines(assembly, fitted)?));
+            let lines = match place {
+                0 => single_lines(assembly, fitted),
+                _ => shared_lines(assembly, fitted)?,
+            };
+            files.push((names.models, lines));
             if let Some(intervals) = assembly.study.intervals(fitted) {
                 let (format, nodes) = (FORMAT_VERSION, assembly.study.network.names().to_vec());
                 let file = UncertaintyFile { format, nodes, intervals };
@@ -127,17 +133,18 @@ impl FileNames {
 }
 
 /// A line for each node.
-fn single_lines(assembly: &Assembly, fitted: &Fitted) -> Result<String> {
+fn single_lines(assembly: &Assembly, fitted: &Fitted) -> String {
     let names = assembly.study.network.names();
     // Whoever reads weights, or predicts, has rows in the units of the table.
     let hypotheses = assembly.study.for_table(&fitted.hypotheses);
     let mut lines = String::new();
     for (name, hypothesis) in names.iter().zip(&hypotheses) {
-        let model = stored(name, hypothesis.as_ref())?;
+        // A model from Python is kept by Python, in a file of its own beside this one.
+        let Some(model) = hypothesis.save() else { continue };
         let line = ModelLine { node: Some(name.clone()), nodes: Vec::new(), model };
         lines.push_str(&(to_json(&line) + "\n"));
     }
-    Ok(lines)
+    lines
 }
 
 /// A line for each model, with the nodes that have it: one model of all may be large.
@@ -179,6 +186,9 @@ struct AboutFile {
     /// What all nodes have in common by a method that says it: the mean coefficients of a mixed model.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     common: BTreeMap<String, Stored>,
+    /// The nodes without a row, with their neighbours, where methods are kept that know of no network.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    without_rows: NodesWithoutRows,
     /// The least and the largest value of each feature.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     ranges: Vec<(f64, f64)>,
@@ -214,7 +224,7 @@ struct KeptValue {
 }
 
 /// The models of a finished run.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct RunModels {
     /// How rows are read.
     pub about: DataSchema,
@@ -228,13 +238,15 @@ pub struct RunModels {
     pub methods: Vec<String>,
     /// What all nodes have in common by this method, where it says it.
     pub common: Option<Arc<dyn Hypothesis>>,
+    /// The nodes without a training row, with their neighbours.
+    without_rows: NodesWithoutRows,
     folder: PathBuf,
     /// What was read beside the models, once it was asked for.
     beside: Beside,
 }
 
 /// Files of a run that not every use of its models needs.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Beside {
     pooled: OnceLock<Option<Arc<RunModels>>>,
     intervals: OnceLock<Arc<RunIntervals>>,
@@ -283,6 +295,7 @@ impl RunModels {
             methods: self.methods.clone(),
             advised: self.advised.clone(),
             common,
+            without_rows: self.without_rows.clone(),
             // The least and the largest values are cells of rows, which stay where the rows are.
             ranges: Vec::new(),
             means: self.about.means.clone(),
@@ -313,7 +326,8 @@ impl RunModels {
 
     fn from_value(value: KeptValue) -> Result<Self> {
         let KeptValue { about: file, used, lines, intervals, places, pooled } = value;
-        let AboutFile { methods, advised, mut common, ranges, means, about, .. } = file;
+        let AboutFile { methods, advised, mut common, without_rows, ranges, means, about, .. } =
+            file;
         let about = DataSchema { ranges, means, ..about };
         let rows = Some((&about.features[..], about.task));
         let load = |model| {
@@ -339,7 +353,8 @@ impl RunModels {
         let pooled = pooled.map(|own| Self::from_value(*own)).transpose()?;
         // Without a folder there is nowhere else to look for them.
         beside.pooled.get_or_init(|| pooled.map(Arc::new));
-        Ok(Self { about, by_node, used, advised, methods, common, folder: PathBuf::new(), beside })
+        let folder = PathBuf::new();
+        Ok(Self { about, by_node, used, advised, methods, common, without_rows, folder, beside })
     }
 
     /// The models of a method that was just fitted, one of those that the study keeps.
@@ -368,6 +383,7 @@ impl RunModels {
             advised: advised.to_string(),
             methods: methods.iter().map(ToString::to_string).collect(),
             common,
+            without_rows: assembly.nodes_without_rows(),
             folder: PathBuf::new(),
             beside,
         }
@@ -400,7 +416,8 @@ impl RunModels {
 
     fn described(folder: &Path, wanted: Option<&str>) -> Result<(Self, Option<Stored>)> {
         check_finished(folder)?;
-        let AboutFile { methods, advised, about, mut common, .. } = read_about(folder)?;
+        let AboutFile { methods, advised, about, mut common, without_rows, .. } =
+            read_about(folder)?;
         let used = wanted.unwrap_or(&advised).to_string();
         if !methods.contains(&used) {
             let folder = folder.display();
@@ -412,8 +429,25 @@ impl RunModels {
         let by_node = BTreeMap::new();
         let (own, folder) = (common.remove(&used), folder.into());
         let beside = Beside::default();
-        let models = Self { about, by_node, used, advised, methods, common: None, folder, beside };
+        let common = None;
+        let models =
+            Self { about, by_node, used, advised, methods, common, without_rows, folder, beside };
         Ok((models, own))
+    }
+
+    /// The nodes that are predicted by their neighbours, because they have no row of their own.
+    #[must_use]
+    pub fn predicted_by_neighbours(&self) -> Vec<String> {
+        let nodes = self.without_rows.keys();
+        nodes.filter(|node| self.neighbours_without_rows(node).is_some()).cloned().collect()
+    }
+
+    /// The neighbours that predict a node which has no row of its own, where the method knows of no network; none where the
+    /// model of the node does, or that of all.
+    pub(crate) fn neighbours_without_rows(&self, node: &str) -> Option<&[(String, f64)]> {
+        let plain = [Contestant::Local, Contestant::Shrunk, Contestant::Mixed];
+        let is_asked = plain.iter().any(|contestant| contestant.to_string() == self.used);
+        self.without_rows.get(node).filter(|_| is_asked).map(Vec::as_slice)
     }
 
     /// The residuals that intervals of a method are made of, by the names of nodes; refuses files of other versions.

@@ -14,6 +14,7 @@ pub mod source;
 pub mod columns;
 pub mod assembly;
 pub mod coefficients;
+pub mod audit;
 pub mod theory;
 pub mod outcome;
 pub mod readings;

@@ -28,13 +28,28 @@ fn rounded(value: f64, digits: usize) -> String {
     }
     let (mantissa, exponent) = parts(size, digits);
     // Beyond these, zeros are harder to count than a power of ten is to read.
-    if (-4..=6).contains(&exponent) {
-        let last = i32::try_from(digits).unwrap_or(i32::MAX) - 1;
-        let decimals = usize::try_from(last - exponent).unwrap_or(0);
-        format!("{sign}{}", grouped(&format!("{size:.decimals$}")))
-    } else {
-        format!("{sign}{mantissa} × 10{}", raised(exponent))
+    if !(-4..=6).contains(&exponent) {
+        return format!("{sign}{mantissa} × 10{}", raised(exponent));
     }
+    match usize::try_from(exponent) {
+        Ok(exponent) if exponent >= digits => format!("{sign}{}", grouped(&format!("{size:.0}"))),
+        _ => sign.to_string() + &plain(&mantissa, exponent),
+    }
+}
+
+/// A mantissa times a power of ten that is no larger than its digits reach.
+fn plain(mantissa: &str, exponent: i32) -> String {
+    let digits = || mantissa.chars().filter(|letter| *letter != '.');
+    let Ok(whole) = usize::try_from(exponent) else {
+        let zeros = exponent.unsigned_abs() as usize - 1;
+        return "0.".chars().chain(std::iter::repeat_n('0', zeros)).chain(digits()).collect();
+    };
+    let mut text = grouped(&digits().take(whole + 1).collect::<String>());
+    if mantissa.len() > whole + 2 {
+        text.push('.');
+        text.extend(digits().skip(whole + 1));
+    }
+    text
 }
 
 /// Numbers of one column of a table: with as many digits, from three to six, as it takes to tell apart those that differ.
@@ -222,6 +237,23 @@ mod tests {
         ];
         for (value, text) in cases {
             assert_eq!(significant(value), text);
+        }
+    }
+
+    #[test]
+    fn a_number_is_written_with_the_decimals_that_its_digits_leave() {
+        for at in 0..20_000 {
+            let value = f64::from(at).mul_add(0.002_113, -3.9).exp2().powi(1 + at % 3) * 0.9994;
+            for digits in 2..=6 {
+                let exponent: i32 = parts(value, digits).1;
+                let decimals =
+                    usize::try_from(i32::try_from(digits).unwrap_or(i32::MAX) - 1 - exponent)
+                        .unwrap_or(0);
+                let plain = grouped(&format!("{value:.decimals$}"));
+                if (-4..=6).contains(&exponent) {
+                    assert_eq!(rounded(value, digits), plain);
+                }
+            }
         }
     }
 

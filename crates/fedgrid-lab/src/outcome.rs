@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use fedgrid::{
     compare::{
-        Certificate, Contestant, Kind, MethodKind, NetworkEvidence, PathPoint, RoleMeasures,
+        Certificate, Contestant, JointVerdict, Kind, MethodKind, NetworkEvidence, PathPoint,
+        RoleMeasures,
     },
     observe::Round,
     uncertainty::{CalibrationRows, CovarianceChoice, VarianceSource},
@@ -34,6 +35,9 @@ pub struct Outcome {
     /// At a site of a federation: on which of its rows both errors are measured.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub at_site: Option<Measured>,
+    /// At a site of a federation that judges itself: what all sites have found together.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub federation: Option<FederationOutcome>,
     /// How each method did.
     pub comparison: Comparison,
     /// With rolling origins: how each method did at each of them; `comparison` is over all.
@@ -171,6 +175,91 @@ impl std::fmt::Display for Measured {
             Self::Validation => "validation",
             Self::Training => "training",
         })
+    }
+}
+
+/// Whether the network helped all sites of a federation, as they have found together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FederationOutcome {
+    /// What could not be judged, a sentence each: what a reader must know before the verdict.
+    pub unjudged: Vec<String>,
+    /// The answer in one sentence.
+    pub verdict: String,
+    /// The numbers it rests on. There `pooled` is the mean model.
+    pub joint: JointVerdict,
+    /// The pull to the mean model that is best on the validation rows of all; none where it was not sought.
+    pub shrunk_pull: Option<f64>,
+    /// The test rows of this site's own nodes: errors by method, node by node.
+    pub nodes: Vec<JudgedNode>,
+}
+
+/// How each method did on the test rows of one node; nothing where it has none.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "the fields are the methods")]
+pub struct JudgedNode {
+    pub name: String,
+    /// How many test rows it has.
+    pub rows: usize,
+    pub local: Option<f64>,
+    /// The mean model of all sites.
+    pub mean: Option<f64>,
+    /// Pulled to the mean model.
+    pub shrunk: Option<f64>,
+    pub network: Option<f64>,
+    /// The mean over shuffled networks.
+    pub shuffled: Option<f64>,
+}
+
+impl JudgedNode {
+    /// The error of a method by the name that tables give it.
+    #[must_use]
+    pub fn error(&self, method: &str) -> Option<f64> {
+        match method {
+            "local" => self.local,
+            "mean" => self.mean,
+            "shrunk" => self.shrunk,
+            "network" => self.network,
+            "shuffled" => self.shuffled,
+            _ => None,
+        }
+    }
+}
+
+impl FederationOutcome {
+    /// The methods that were compared, by name, with what they are and the error on the test rows of all sites; of the
+    /// shuffles the mean.
+    #[must_use]
+    pub fn methods(&self) -> Vec<(&'static str, &'static str, f64)> {
+        let known = [
+            ("local", "every node alone", Contestant::Local),
+            ("mean", "one model, the mean of all sites", Contestant::Pooled),
+            ("shrunk", "pulled to the mean, no network", Contestant::Shrunk),
+            ("network", "pulled to its neighbours", Contestant::Network),
+        ];
+        let known = known.into_iter();
+        let mut methods: Vec<_> = known
+            .filter_map(|(name, what, contestant)| {
+                Some((name, what, self.joint.error(contestant)?))
+            })
+            .collect();
+        let shuffles = self.joint.shuffles();
+        if !shuffles.is_empty() {
+            let mean = shuffles.iter().sum::<f64>() / shuffles.len() as f64;
+            methods.push(("shuffled", "the network with shuffled nodes", mean));
+        }
+        methods
+    }
+
+    /// The mean error of a method over the test rows of some nodes.
+    #[must_use]
+    pub fn error_of(nodes: &[JudgedNode], method: &str) -> Option<f64> {
+        let with_rows = || nodes.iter().filter(|node| node.rows > 0);
+        let rows: usize = with_rows().map(|node| node.rows).sum();
+        let losses = with_rows().map(|node| Some(node.rows as f64 * node.error(method)?));
+        let losses = losses.collect::<Option<Vec<f64>>>()?;
+        (rows > 0).then(|| losses.iter().sum::<f64>() / rows as f64)
     }
 }
 

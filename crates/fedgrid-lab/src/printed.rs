@@ -2,7 +2,7 @@
 
 use crate::{
     number::{Apart, count, percent, perhaps, significant},
-    outcome::{self, CandidateOutcome, Entry, OriginOutcome, Outcome},
+    outcome::{self, CandidateOutcome, Entry, FederationOutcome, OriginOutcome, Outcome},
 };
 
 /// The comparison as a table of at most 80 columns.
@@ -42,6 +42,23 @@ pub fn table(outcome: &Outcome) -> String {
     let baselines = c.baselines.iter();
     lines.extend(baselines.map(|(name, entry)| row(name, outcome::about(name), entry)));
     lines.join("\n")
+}
+
+/// What all sites of a federation have found together, beside this site, as a table of at most 80 columns; none where they
+/// have not judged.
+#[must_use]
+pub fn federation(outcome: &Outcome) -> Option<String> {
+    let found = outcome.federation.as_ref()?;
+    let methods = found.methods();
+    let digits = Apart::new(methods.iter().map(|(.., error)| *error));
+    let heading = format!("{:<42}{:>11}{:>11}", outcome.metric, "all sites", "this site");
+    let line = |(name, what, error): &(&str, &str, f64)| {
+        let own = FederationOutcome::error_of(&found.nodes, name);
+        let own = own.map_or_else(|| "-".into(), significant);
+        format!("{name:<11}{what:<31}{:>11}{own:>11}", digits.text(*error))
+    };
+    let lines: Vec<String> = std::iter::once(heading).chain(methods.iter().map(line)).collect();
+    (!methods.is_empty()).then(|| lines.join("\n"))
 }
 
 /// The networks there were to choose from as a table; none without a choice.

@@ -1,7 +1,7 @@
 //! What a node has given away, for ever: an append-only list of counts, each bound to the one before.
 //!
 //! ```text
-//! number  run (8)  asker (8)  round  answers to it so far  BLAKE3(hash before ‖ these)     72 bytes
+//! run (8)  asker (8)  round  answers to it so far       in a chain of 72 bytes each (see [`crate::chain`])
 //! ```
 //!
 //! A node that answers probes has a budget for each that asks, and its state counts the distinct
@@ -11,25 +11,11 @@
 //! that was cut short by a crash was never acted on and is dropped; any other change breaks the chain
 //! and is an error.
 
-use std::{
-    collections::BTreeMap,
-    fs::{File, OpenOptions},
-    io::{Seek, SeekFrom, Write},
-    os::unix::fs::OpenOptionsExt,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeMap, path::Path};
 
-use crate::{
-    disk,
-    error::{Error, Result},
-    frame::RunId,
-    identity::Hex,
-};
+use crate::{chain::Chain, disk, error::Result, frame::RunId, identity::Hex};
 
-const BODY_BYTES: usize = 40;
-const RECORD_BYTES: usize = BODY_BYTES + 32;
-// Fifteen million records; a wrong file is refused before it fills the memory.
-const LARGEST_LEDGER_BYTES: usize = 1 << 30;
+const CONTENT_BYTES: usize = 32;
 
 /// Run and asker of a count.
 type Whose = ([u8; 8], [u8; 8]);
@@ -37,11 +23,8 @@ type Whose = ([u8; 8], [u8; 8]);
 /// The counts of a node.
 #[derive(Debug)]
 pub struct Ledger {
-    file: File,
-    path: PathBuf,
+    chain: Chain<CONTENT_BYTES>,
     run: [u8; 8],
-    head: [u8; 32],
-    records: u64,
     counts: BTreeMap<Whose, u64>,
 }
 
@@ -55,37 +38,13 @@ impl Ledger {
 
     /// Opens or begins the ledger in a file.
     pub fn open(path: &Path, run: &RunId) -> Result<Self> {
-        let failed = |error| Error::file("open", path, &error);
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(false).mode(0o600);
-        let mut file = options.open(path).map_err(failed)?;
-        if file.try_lock().is_err() {
-            return Err(Error::InUse { path: path.display().to_string() });
-        }
-        let bytes = disk::read(path, LARGEST_LEDGER_BYTES)?;
-        // A record that a crash has cut short was never acted on.
-        let whole = bytes.len() - bytes.len() % RECORD_BYTES;
-        file.set_len(whole as u64).and_then(|()| file.seek(SeekFrom::End(0))).map_err(failed)?;
-        let mut ledger = Self {
-            file,
-            path: path.to_path_buf(),
-            run: run[..8].try_into().expect("a run has sixteen bytes"),
-            head: [0; 32],
-            records: 0,
-            counts: BTreeMap::new(),
-        };
-        for record in bytes[..whole].chunks_exact(RECORD_BYTES) {
-            let (body, hash) = record.split_at(BODY_BYTES);
-            if body[..8] != ledger.records.to_le_bytes() || chained(&ledger.head, body) != hash {
-                let found =
-                    format!("its record {} does not follow from the ones before", ledger.records);
-                return Err(Error::damaged(&ledger.path, found));
-            }
-            let eight = |index: usize| body[index..index + 8].try_into().expect("eight bytes");
-            let whose = (eight(8), eight(16));
-            ledger.take(whose, u64::from_le_bytes(eight(32)), hash.try_into().expect("32 bytes"));
-        }
-        Ok(ledger)
+        let mut counts = BTreeMap::new();
+        let chain = Chain::open(path, |content: &[u8; CONTENT_BYTES]| {
+            let eight = |index: usize| content[index..index + 8].try_into().expect("eight bytes");
+            take(&mut counts, (eight(0), eight(8)), u64::from_le_bytes(eight(24)));
+        })?;
+        let run = run[..8].try_into().expect("a run has sixteen bytes");
+        Ok(Self { chain, run, counts })
     }
 
     /// Writes down how many questions of an asker were answered in this run so far, if that is more
@@ -96,22 +55,13 @@ impl Ledger {
             return Ok(());
         }
         let whose = (self.run, short(asker));
-        let mut body = [0; BODY_BYTES];
-        body[..8].copy_from_slice(&self.records.to_le_bytes());
-        body[8..16].copy_from_slice(&whose.0);
-        body[16..24].copy_from_slice(&whose.1);
-        body[24..32].copy_from_slice(&round.to_le_bytes());
-        body[32..].copy_from_slice(&count.to_le_bytes());
-        let hash = chained(&self.head, &body);
-        let length = self.records * RECORD_BYTES as u64;
-        let record = [&body[..], &hash].concat();
-        let written = self.file.write_all(&record).and_then(|()| self.file.sync_all());
-        if let Err(error) = written {
-            // The next record begins where this one did.
-            let _ = self.file.set_len(length).and_then(|()| self.file.seek(SeekFrom::End(0)));
-            return Err(Error::file("write", &self.path, &error));
-        }
-        self.take(whose, count, hash);
+        let mut content = [0; CONTENT_BYTES];
+        content[..8].copy_from_slice(&whose.0);
+        content[8..16].copy_from_slice(&whose.1);
+        content[16..24].copy_from_slice(&round.to_le_bytes());
+        content[24..].copy_from_slice(&count.to_le_bytes());
+        self.chain.append_durably(&content)?;
+        take(&mut self.counts, whose, count);
         Ok(())
     }
 
@@ -134,13 +84,11 @@ impl Ledger {
         let others = self.counts.iter().filter(|((run, who), _)| *who == asker && *run != self.run);
         others.map(|(_, count)| count).sum()
     }
+}
 
-    fn take(&mut self, whose: Whose, count: u64, hash: [u8; 32]) {
-        let known = self.counts.entry(whose).or_default();
-        *known = count.max(*known);
-        self.head = hash;
-        self.records += 1;
-    }
+fn take(counts: &mut BTreeMap<Whose, u64>, whose: Whose, count: u64) {
+    let known = counts.entry(whose).or_default();
+    *known = count.max(*known);
 }
 
 /// A name of any length in eight bytes.
@@ -149,17 +97,14 @@ fn short(name: &str) -> [u8; 8] {
     hash.as_bytes()[..8].try_into().expect("eight bytes")
 }
 
-fn chained(head: &[u8; 32], body: &[u8]) -> [u8; 32] {
-    let mut hasher = blake3::Hasher::new();
-    hasher.update(head).update(body);
-    *hasher.finalize().as_bytes()
-}
-
 #[cfg(test)]
 mod tests {
-    use std::fs;
+    use std::{fs, path::PathBuf};
 
     use super::*;
+    use crate::error::Error;
+
+    const RECORD_BYTES: usize = Chain::<CONTENT_BYTES>::RECORD_BYTES;
 
     const RUN: RunId = [1; 16];
     const NEXT: RunId = [2; 16];
@@ -178,7 +123,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = written(folder.path());
         let mut ledger = Ledger::open(&path, &RUN).unwrap();
-        assert_eq!((ledger.records, ledger.charged("a"), ledger.charged("b")), (3, 5, 0));
+        assert_eq!(
+            (ledger.chain.head().records, ledger.charged("a"), ledger.charged("b")),
+            (3, 5, 0)
+        );
         ledger.charge("b", 4, 1).unwrap();
         assert_eq!((ledger.charged_in_all(), ledger.earlier("a")), (6, 0));
         drop(ledger);

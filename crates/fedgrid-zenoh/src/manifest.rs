@@ -22,6 +22,8 @@ use crate::{
 };
 
 const KIND: &str = "fedgrid-manifest 1";
+/// The version in its name.
+const VERSION: u32 = 1;
 /// The largest manifest that is read.
 // Room for about a million nodes with ten edges each.
 pub const LARGEST_MANIFEST_BYTES: usize = 256 << 20;
@@ -136,6 +138,14 @@ impl Manifest {
     /// Reads a signed text, and checks that this key signed it.
     pub fn verified(text: &str, key: &VerifyingKey) -> Result<Self> {
         let wrong = |found: String| Error::Manifest { found };
+        if let Some(found) = version_of(text).filter(|found| *found != VERSION) {
+            let who =
+                if found > VERSION { "this program" } else { "the project, and make it anew" };
+            return Err(wrong(format!(
+                "it is of version {found}, this fedgrid {} reads version {VERSION}: upgrade {who}",
+                env!("CARGO_PKG_VERSION")
+            )));
+        }
         let body = signed_text::body(KIND, text)
             .ok_or_else(|| wrong(format!("it does not begin with '{KIND}' and a signature")))?;
         if !signed_text::is_signed(KIND, text, key) {
@@ -248,6 +258,11 @@ impl Manifest {
     }
 }
 
+/// The version that a text says it is of, whoever has signed it.
+fn version_of(text: &str) -> Option<u32> {
+    text.strip_prefix("fedgrid-manifest ")?.split(' ').next()?.parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -300,6 +315,20 @@ mod tests {
         }
         let other = new_key().unwrap().verifying_key();
         assert!(matches!(Manifest::verified(&text, &other), Err(Error::Manifest { .. })));
+    }
+
+    #[test]
+    fn a_manifest_of_another_version_says_who_must_be_upgraded() {
+        assert_eq!(version_of(KIND), Some(VERSION));
+        let key = new_key().unwrap();
+        let told = |version: &str| {
+            let text = manifest().signed(&key).replacen(KIND, version, 1);
+            Manifest::verified(&text, &key.verifying_key()).unwrap_err().to_string()
+        };
+        let (later, earlier) = (told("fedgrid-manifest 2"), told("fedgrid-manifest 0"));
+        assert!(later.contains("it is of version 2, this fedgrid"), "{later}");
+        assert!(later.ends_with("reads version 1: upgrade this program"), "{later}");
+        assert!(earlier.ends_with("upgrade the project, and make it anew"), "{earlier}");
     }
 
     #[test]

@@ -1,12 +1,13 @@
-//! The fixed point of FedRelax of logistic models, three ways to a residual of 1e-8 on one thread: Newton's method on
-//! the coupled equations, rounds of refits that start from the last ones, and such rounds with Anderson's acceleration,
+//! The fixed point of FedRelax of logistic models, four ways to a residual of 1e-8 on one thread: Newton's method on
+//! the coupled equations, rounds of refits that start from the last ones, such rounds with Anderson's acceleration, and
+//! accelerated rounds in which every node takes a single Newton step instead of a refit,
 //!
 //! ```text
 //! w ← G(w) − Σ_k γ_k (G_{k+1} − G_k)      γ = argmin ‖F − Σ_k γ_k (F_{k+1} − F_k)‖,   F = G(w) − w
 //! ```
 //!
 //! over the last few rounds. [Walker and Ni, "Anderson acceleration for fixed-point iterations", 2011.] An accelerated
-//! round is counted with the time of a plain one, so that what it needs beside is given to it.
+//! round is counted with the time of a plain one of its kind, so that what it needs beside is given to it.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints what it measured")]
 
@@ -16,7 +17,7 @@ use fedgrid::{
     algebra::{Cholesky, add_scaled, dot},
     data::{Dataset, Features, Labels, Task},
     method::{FedRelax, Pooled},
-    model::{Hypothesis, Logistic},
+    model::{Hypothesis, Logistic, Parametric},
     network::{Clustered, Network, Node},
     observe::Stop,
     optimum::{SmoothCoupling, SmoothNetwork, SmoothStart},
@@ -34,8 +35,10 @@ const LEAST_SHARE: f64 = 1e-12;
 
 fn main() {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("one thread is there");
-    println!("| case | α | Newton | rounds | their number | accelerated | their number |");
-    println!("|---|---|---|---|---|---|---|");
+    println!(
+        "| case | α | Newton | rounds | their number | accelerated | their number | single steps, accelerated | their number |"
+    );
+    println!("|---|---|---|---|---|---|---|---|---|");
     for (name, classes, ridge) in
         [("two classes", 2, 1e-2), ("three classes", 3, 1e-3), ("four classes", 4, 1e-4)]
     {
@@ -68,19 +71,85 @@ fn report(name: &str, classes: usize, ridge: f64, alpha: f64) {
     };
     let (plain, run) = timed(|| rounds(&start, MOST_ROUNDS));
     let count = run.history.len();
-    let accelerated = accelerated(start, |weights| {
+    let accelerated_refits = accelerated(start.clone(), |weights| {
         let run = rounds(weights, 1);
         (of_run(&smooth, &run), run.history[0].residual)
     });
+    let visits = SingleSteps { network: &network, nodes: &nodes, alpha, smooth: &smooth };
+    let accelerated_steps = accelerated(start.clone(), |weights| visits.round(weights));
+    let (step, _) = timed(|| visits.round(&start));
     let told = |count: Option<usize>| count.map_or("not there".into(), |c| c.to_string());
     let seconds =
         |count: usize| format!("{:.4} s", plain * count as f64 / run.history.len() as f64);
     println!(
-        "| {name} | {alpha} | {newton:.4} s | {plain:.4} s | {} | {} | {} |",
+        "| {name} | {alpha} | {newton:.4} s | {plain:.4} s | {} | {} | {} | {} | {} |",
         told(run.converged.then_some(count)),
-        accelerated.map_or("–".into(), seconds),
-        told(accelerated),
+        accelerated_refits.map_or("–".into(), seconds),
+        told(accelerated_refits),
+        accelerated_steps.map_or("–".into(), |count| format!("{:.4} s", step * count as f64)),
+        told(accelerated_steps),
     );
+}
+
+/// Rounds in which every node takes one Newton step towards its own rows and its neighbours' mean prediction.
+struct SingleSteps<'a> {
+    network: &'a Network,
+    nodes: &'a [Node],
+    alpha: f64,
+    smooth: &'a SmoothNetwork,
+}
+
+impl SingleSteps<'_> {
+    /// The weights after a round, and how far it moves the public predictions, relative to their size.
+    fn round(&self, weights: &[f64]) -> (Vec<f64>, f64) {
+        let predicted = self.predictions(weights);
+        let size = weights.len() / self.nodes.len();
+        let steps = self.nodes.iter().zip(weights.chunks_exact(size));
+        let moved: Vec<f64> =
+            steps.flat_map(|(node, own)| self.step(node, own, &predicted)).collect();
+        let squares = |all: &[Vec<f64>]| all.iter().flatten().map(|x| x * x).sum::<f64>();
+        let changes =
+            self.predictions(&moved).into_iter().zip(&predicted).map(|(mut now, before)| {
+                add_scaled(&mut now, -1.0, before);
+                now
+            });
+        let changes: Vec<Vec<f64>> = changes.collect();
+        (moved, (squares(&changes) / squares(&predicted)).sqrt())
+    }
+
+    fn predictions(&self, weights: &[f64]) -> Vec<Vec<f64>> {
+        let models = self.smooth.hypotheses(weights).zip(self.nodes);
+        models.map(|(model, node)| model.predict(&node.public).as_slice().to_vec()).collect()
+    }
+
+    fn step(&self, node: &Node, own: &[f64], predicted: &[Vec<f64>]) -> Vec<f64> {
+        let degree = self.network.degree(node.id);
+        let mut mean = vec![0.0; predicted[node.id].len()];
+        for (neighbour, weight) in self.network.neighbours(node.id) {
+            add_scaled(&mut mean, weight / degree, &predicted[*neighbour]);
+        }
+        let points = node.public.rows();
+        let labels = Labels::new(node.data.task(), mean).expect("means of shares are shares");
+        let weight = self.alpha * degree / points as f64;
+        let pull = Dataset::weighted((*node.public).clone(), labels, vec![weight; points])
+            .expect("as many labels as points");
+        // The ridge counts once, at the own rows.
+        let bare = Logistic { ridge: 0.0, ..Logistic::default() };
+        let model = node.model.as_parametric().expect("logistic models have weights");
+        let bent = |model: &dyn Parametric, data: &Dataset| {
+            model.hessian(data, own).expect("logistic losses are smooth").matrix()
+        };
+        let mut gradient = model.gradient(&node.data, own);
+        add_scaled(&mut gradient, 1.0, &bare.gradient(&pull, own));
+        let mut matrix = bent(model, &node.data);
+        add_scaled(&mut matrix, 1.0, &bent(&bare, &pull));
+        // What is added to all classes alike changes no prediction, and has no curvature.
+        let largest = matrix.iter().copied().fold(0.0, f64::max);
+        matrix.iter_mut().step_by(own.len() + 1).for_each(|entry| *entry += LEAST_SHARE * largest);
+        let factor = Cholesky::new(matrix, own.len()).expect("second derivatives are positive");
+        factor.solve(&mut gradient);
+        own.iter().zip(gradient).map(|(own, step)| own - step).collect()
+    }
 }
 
 fn of_run(smooth: &SmoothNetwork, run: &Run) -> Vec<f64> {

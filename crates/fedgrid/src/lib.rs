@@ -52,7 +52,9 @@ pub mod network_learning;
 pub mod bound;
 pub mod observe;
 pub mod runtime;
+pub mod privacy;
 pub mod compare;
+pub mod audit;
 pub mod testing;
 
 pub use error::{Error, Result};

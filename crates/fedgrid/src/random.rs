@@ -47,6 +47,10 @@ pub enum Purpose {
     Restarts = 21,
     /// The signs of probes that estimate traces.
     Traces = 22,
+    /// Which rows take part in a world of an audit.
+    Coins = 23,
+    /// The noise of what nodes publish, in rehearsals.
+    Privacy = 24,
 }
 
 /// A stream of random numbers, addressed by seed, node, round and purpose.
@@ -77,6 +81,11 @@ impl Stream {
     pub fn uniform(&mut self) -> f64 {
         // The upper 53 bits fill the mantissa exactly.
         (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// The next 64 bits.
+    pub fn bits(&mut self) -> u64 {
+        self.0.next_u64()
     }
 
     /// A standard normal number (Box and Muller).

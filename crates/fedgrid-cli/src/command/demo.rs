@@ -15,11 +15,11 @@ use fedgrid_lab::{
     run::{Existing, RunFolder},
 };
 
-// Part of the binary, so that the demo works without a checkout and offline.
-const DEMO_EXPERIMENT: &str = include_str!("../../../../examples/colorado/colorado.toml");
+// Part of the binary, so that the demo works without a checkout and offline; part of the crate, so that it can be published.
+const DEMO_EXPERIMENT: &str = include_str!("../../demo/colorado.toml");
 const DEMO_FILES: [(&str, &str); 2] = [
-    ("readings.csv", include_str!("../../../../examples/colorado/readings.csv")),
-    ("stations.csv", include_str!("../../../../examples/colorado/stations.csv")),
+    ("readings.csv", include_str!("../../demo/readings.csv")),
+    ("stations.csv", include_str!("../../demo/stations.csv")),
 ];
 
 /// Arguments of `fedgrid demo`.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use fedgrid_lab::{
     error::{Error, Result},
+    number::counted,
     onnx::{self, Form, NodeModels},
     run::{RunModels, to_json_pretty},
 };
@@ -47,9 +48,12 @@ impl Export {
         if !self.onnx {
             return Err(Error::input("export needs a form to write: add --onnx"));
         }
-        let RunModels { about, by_node, used, .. } =
-            RunModels::of_method(&self.run, self.used.as_deref())?;
-        let models = by_node.iter().map(|(name, model)| (name.as_str(), model)).collect();
+        let run = RunModels::of_method(&self.run, self.used.as_deref())?;
+        let left_out = run.predicted_by_neighbours();
+        let RunModels { about, by_node, used, .. } = run;
+        let is_own = |(name, _): &(&str, _)| !left_out.iter().any(|other| other == name);
+        let models = by_node.iter().map(|(name, model)| (name.as_str(), model)).filter(is_own);
+        let models = models.collect();
         let models = NodeModels { about: &about, models };
         let form = Form::of(self.node.as_deref(), &self.out);
         let said = onnx::write(&models, form, &self.out, self.force)?;
@@ -60,9 +64,16 @@ impl Export {
             "method": used,
             "features": about.features,
             "preparation": preparation,
+            "left_out": left_out,
         });
         terminal.give(&to_json_pretty(&told));
-        if let Some(note) = preparation.filter(|_| !terminal.quiet) {
+        let without = (!left_out.is_empty()).then(|| {
+            let nodes = counted(left_out.len(), "node");
+            format!(
+                "{nodes} without a training row left out, which predict predicts by the mean of their neighbours' models"
+            )
+        });
+        for note in preparation.into_iter().chain(without).filter(|_| !terminal.quiet) {
             complain(&format!("Note: {note}"));
         }
         Ok(())

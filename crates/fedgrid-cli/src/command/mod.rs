@@ -1,5 +1,6 @@
 //! The command line, one file per command.
 
+mod audit;
 mod check;
 mod clock;
 mod compare;
@@ -7,7 +8,7 @@ mod demo;
 mod diff;
 mod export;
 #[cfg(feature = "federation")]
-mod federation;
+pub mod federation;
 mod fit;
 mod flags;
 mod format;
@@ -30,6 +31,10 @@ use clap::{
     error::{ContextKind, ErrorKind},
 };
 
+#[cfg(feature = "federation")]
+use self::federation::host::{CommandHost, SiteHost};
+#[cfg(feature = "federation")]
+use crate::terminal::{Stream, read_by};
 use crate::{
     colour::Output,
     terminal::{Terminal, complain, print, watch_for_interruption},
@@ -66,6 +71,8 @@ enum Command {
     Demo(demo::Demo),
     /// Look at a table: what becomes of its columns, and all that is wrong with it.
     Check(Box<check::Check>),
+    /// Attack the messages of an experiment before anything is shared: what they tell of single rows.
+    Audit(Box<audit::AuditCommand>),
     /// Train a model for every node and say whether the network helps.
     Fit(Box<fit::Fit>),
     /// Show a finished run, or one of its nodes.
@@ -124,6 +131,8 @@ pub fn main() -> ExitCode {
         let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
     }
     watch_for_interruption();
+    #[cfg(feature = "federation")]
+    federation::this_is_the_command();
     match run(arguments.command, terminal) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -131,6 +140,45 @@ pub fn main() -> ExitCode {
             ExitCode::from(error.exit_code())
         }
     }
+}
+
+/// Why a command of federations that another program has run ended without its result.
+#[cfg(feature = "federation")]
+#[derive(Debug)]
+pub struct Refusal {
+    /// What is wrong and what would do, in one sentence.
+    pub message: String,
+    /// The exit code of the command.
+    pub exit_code: u8,
+}
+
+/// Runs `fedgrid federation` with these arguments inside of another program, which reads what it says.
+#[cfg(feature = "federation")]
+pub fn federate(
+    arguments: Vec<String>,
+    host: &dyn SiteHost,
+    reader: impl Fn(Stream, &str) + 'static,
+) -> std::result::Result<(), Refusal> {
+    let all = ["fedgrid", "federation"].map(String::from).into_iter().chain(arguments);
+    read_by(reader, || {
+        let arguments = match Arguments::try_parse_from(all) {
+            Ok(arguments) => arguments,
+            Err(error) if error.use_stderr() => {
+                return Err(Refusal { message: sentence(&error), exit_code: WRONG_USAGE });
+            }
+            Err(help) => {
+                print(help.to_string().trim_end());
+                return Ok(());
+            }
+        };
+        let terminal = Terminal { quiet: arguments.quiet, json: arguments.json };
+        let ended = match arguments.command {
+            Command::Federation(command) => command.run(terminal, host),
+            // No other can be read after these two words.
+            other => run(other, terminal),
+        };
+        ended.map_err(|error| Refusal { message: error.to_string(), exit_code: error.exit_code() })
+    })
 }
 
 /// Help and version are printed as they are; a wrong argument gets one sentence.
@@ -167,6 +215,11 @@ fn sentence(error: &clap::Error) -> String {
         (ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand, _) => {
             "a command is missing; see --help".into()
         }
+        // Clap's own first line ends before it names them.
+        (ErrorKind::MissingRequiredArgument, (Some(missing), _)) => {
+            let is = if missing.contains(", ") { "are" } else { "is" };
+            format!("{missing} {is} missing; see --help")
+        }
         // Clap's own text quotes the parser's error, which speaks of Rust types.
         (ErrorKind::ValueValidation, (Some(argument), Some(value))) => {
             format!("'{value}' does not fit {argument}; see --help")
@@ -189,6 +242,7 @@ fn run(command: Command, terminal: Terminal) -> Result<()> {
     match command {
         Command::Demo(demo) => demo.run(terminal),
         Command::Check(check) => check.run(terminal),
+        Command::Audit(audit) => audit.run(terminal),
         Command::Fit(fit) => fit.run(terminal),
         Command::Show(show) => show.run(terminal),
         Command::Predict(predict) => predict.run(terminal),
@@ -202,13 +256,13 @@ fn run(command: Command, terminal: Terminal) -> Result<()> {
         Command::Reproduce(reproduce) => reproduce.run(terminal),
         Command::Simulate(simulate) => simulate.run(terminal),
         #[cfg(feature = "federation")]
-        Command::Federation(federation) => federation.run(terminal),
+        Command::Federation(federation) => federation.run(terminal, &CommandHost),
         Command::Schema { markdown: true } => {
             print(&Experiment::reference());
             Ok(())
         }
         Command::Schema { markdown: false } => {
-            print(&to_json_pretty(&Experiment::schema()));
+            print(&to_json_pretty(Experiment::schema()));
             Ok(())
         }
         Command::Completions(completions) => {

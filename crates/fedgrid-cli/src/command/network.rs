@@ -132,7 +132,8 @@ impl Build {
             refuse_existing(path, self.force)?;
             std::fs::write(path, &text).map_err(|error| Error::file("write", path, &error))?;
             terminal.say(&format!("{count} edges in {}", path.display()));
-        } else if !terminal.json && !terminal.quiet {
+        } else if !terminal.json {
+            // What was asked for, which --quiet does not silence.
             print(text.trim_end());
         }
         terminal.give(&to_json_pretty(&json!({ "nodes": graph.network.len(), "edges": count })));

@@ -13,7 +13,7 @@ use clap::Args;
 use serde_json::json;
 
 use crate::{
-    server::{Limits, Models, Server, Shared, watch},
+    server::{Limits, Models, Predictions, Server, Shared, watch},
     terminal::{Terminal, is_interrupted},
 };
 use fedgrid_lab::{
@@ -89,7 +89,8 @@ impl Serve {
         let models = Models::load(&self.run, near)?;
         let listener = self.listener()?;
         let address = listener.local_addr().map_err(|error| self.deaf(&error))?;
-        let shared = Arc::new(Shared::new(models, self.limits(), token));
+        let limits = self.limits();
+        let shared = Arc::new(Shared::new(Predictions::new(models, limits, token), limits));
         self.announce(terminal, address, &shared);
         watch(&shared);
         let server = Server::begin(listener, shared.clone()).map_err(|error| self.deaf(&error))?;
@@ -97,8 +98,10 @@ impl Serve {
             thread::sleep(Duration::from_millis(STOP_MILLISECONDS));
         }
         let left = server.stop();
-        let answered =
-            counted(usize::try_from(shared.metrics.answered()).unwrap_or(usize::MAX), "request");
+        let answered = counted(
+            usize::try_from(shared.service.metrics.answered()).unwrap_or(usize::MAX),
+            "request",
+        );
         terminal.say(&format!("stopped; {answered} answered"));
         if left > 0 {
             let left = counted(left, "connection");
@@ -150,12 +153,12 @@ impl Serve {
         Ok(Some(token.into()))
     }
 
-    fn announce(&self, terminal: Terminal, address: SocketAddr, shared: &Shared) {
-        let run = shared.models.now();
+    fn announce(&self, terminal: Terminal, address: SocketAddr, shared: &Shared<Predictions>) {
+        let run = shared.service.models.now();
         let (method, nodes) = run.advised();
         let folder = self.run.display();
         let nodes = counted(nodes, "node");
-        let guarded = if shared.token.is_some() { ", with a token" } else { "" };
+        let guarded = if shared.service.token.is_some() { ", with a token" } else { "" };
         terminal.say(&format!(
             "'{folder}' answers at http://{address}{guarded}: {nodes}, predicted by {method}; Ctrl-C stops"
         ));

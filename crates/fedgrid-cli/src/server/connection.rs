@@ -3,15 +3,14 @@
 use std::{net::TcpStream, time::Duration};
 
 use super::{
-    Shared, TICK_MILLISECONDS,
+    Service, Shared, TICK_MILLISECONDS,
     head::Head,
     inbox::{Ended, Inbox},
     reply::Reply,
-    route::{self, Route},
 };
 
 /// Answers the requests of a connection.
-pub(super) fn serve(stream: &TcpStream, shared: &Shared) {
+pub(super) fn serve<S: Service>(stream: &TcpStream, shared: &Shared<S>) {
     // Reads come back now and then to look at the clock; an answer is one write, which nothing needs to wait for.
     let prepared = stream
         .set_read_timeout(Some(Duration::from_millis(TICK_MILLISECONDS)))
@@ -20,7 +19,7 @@ pub(super) fn serve(stream: &TcpStream, shared: &Shared) {
     if prepared.is_err() {
         return;
     }
-    let mut inbox = Inbox::new(stream, shared);
+    let mut inbox = Inbox::new(stream, shared.limits.patience, &shared.is_stopping);
     let mut buffer = Vec::new();
     while exchange(stream, &mut inbox, shared, &mut buffer) {
         if buffer.capacity() > KEPT_BYTES {
@@ -33,34 +32,35 @@ pub(super) fn serve(stream: &TcpStream, shared: &Shared) {
 const KEPT_BYTES: usize = 64 << 10;
 
 /// One request and its answer; whether another may follow.
-fn exchange(
+fn exchange<S: Service>(
     stream: &TcpStream,
     inbox: &mut Inbox<'_>,
-    shared: &Shared,
+    shared: &Shared<S>,
     buffer: &mut Vec<u8>,
 ) -> bool {
     let head = match inbox.head() {
         Ok(head) => head,
         Err(Ended::Quietly) => return false,
-        Err(Ended::Refused(reply)) => return refuse(stream, inbox, shared, Route::Other, &reply),
+        Err(Ended::Refused(reply)) => return refuse(stream, inbox, shared, "", &reply),
     };
-    let found = route::check(shared, &head);
-    let route = match found {
+    let route = match shared.service.check(&head) {
         Ok(route) => route,
-        Err(reply) => {
-            return refuse(stream, inbox, shared, Route::of(&head.path), &reply);
-        }
+        Err(reply) => return refuse(stream, inbox, shared, &head.path, &reply),
     };
     let begun = inbox.begun;
     let reply = match inbox.body(&head) {
-        Ok(body) => route::answer(shared, route, &head, body),
+        Ok(body) => shared.service.answer(route, &head, body, shared.open()),
         Err(Ended::Quietly) => return false,
-        Err(Ended::Refused(reply)) => return refuse(stream, inbox, shared, route, &reply),
+        Err(Ended::Refused(reply)) => return refuse(stream, inbox, shared, &head.path, &reply),
     };
     inbox.done(head.body.length);
     let stays_open = head.stays_open && !shared.is_stopping();
+    let stays_open = stays_open && !reply.is_stream();
     let written = reply.write(stream, buffer, is_head_only(&head), stays_open);
-    shared.metrics.count(route, reply.status, begun.elapsed());
+    shared.service.count(route, reply.status, begun.elapsed());
+    if written.is_ok() && !is_head_only(&head) {
+        reply.stream(stream, &shared.is_stopping);
+    }
     written.is_ok() && stays_open
 }
 
@@ -69,14 +69,15 @@ fn is_head_only(head: &Head) -> bool {
 }
 
 /// Answers a request whose end is not known, after which nothing on the connection can be understood.
-fn refuse(
+fn refuse<S: Service>(
     stream: &TcpStream,
     inbox: &mut Inbox<'_>,
-    shared: &Shared,
-    route: Route,
+    shared: &Shared<S>,
+    path: &str,
     reply: &Reply,
 ) -> bool {
-    shared.metrics.count(route, reply.status, inbox.begun.elapsed());
+    let service = &shared.service;
+    service.count(service.route(path), reply.status, inbox.begun.elapsed());
     if reply.write(stream, &mut Vec::new(), false, false).is_ok() {
         inbox.drain();
     }

@@ -9,9 +9,9 @@ const HEAD_LINES: usize = 64;
 
 /// The head of a request.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Head {
-    pub(super) method: String,
-    pub(super) path: String,
+pub(crate) struct Head {
+    pub(crate) method: String,
+    pub(crate) path: String,
     /// What follows the question mark, as it was sent.
     pub(super) query: String,
     pub(super) body: BodyFacts,
@@ -63,6 +63,20 @@ pub(super) fn read(bytes: &[u8]) -> Result<Option<(Head, usize)>, Reply> {
 }
 
 impl Head {
+    /// Refuses a request that does not show this token.
+    pub(crate) fn check_token(&self, token: &str) -> Result<(), Reply> {
+        let is_shown =
+            self.token.as_ref().is_some_and(|shown| is_same(shown.as_bytes(), token.as_bytes()));
+        let sentence = "the request needs the header 'authorization: Bearer TOKEN'";
+        if is_shown { Ok(()) } else { Err(Reply::error(401, sentence)) }
+    }
+
+    /// Whether a body follows.
+    #[cfg(feature = "federation")]
+    pub(crate) fn has_body(&self) -> bool {
+        self.body.length > 0
+    }
+
     /// Takes note of a line of the head.
     fn take(&mut self, name: &str, value: &str, length: &mut Option<usize>) -> Result<(), String> {
         let is = |known: &str| name.eq_ignore_ascii_case(known);
@@ -92,6 +106,12 @@ impl Head {
         }
         Ok(())
     }
+}
+
+/// Whether two tokens are the same, in a time that does not tell where they differ.
+fn is_same(shown: &[u8], token: &[u8]) -> bool {
+    let differences = shown.iter().zip(token).fold(0, |found, (a, b)| found | (a ^ b));
+    shown.len() == token.len() && std::hint::black_box(differences) == 0
 }
 
 /// The parameters of a query, decoded.

@@ -3,11 +3,11 @@
 use std::{
     io::{ErrorKind, Read, Write},
     net::TcpStream,
+    sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
 
 use super::{
-    Shared,
     head::{self, HEAD_BYTES, Head},
     reply::Reply,
 };
@@ -24,7 +24,9 @@ const DRAINED_BYTES: usize = 8 << 20;
 /// The bytes of a connection that are not yet used.
 pub(super) struct Inbox<'a> {
     stream: &'a TcpStream,
-    shared: &'a Shared,
+    /// How long a head may take to arrive, and a body.
+    patience: Duration,
+    is_stopping: &'a AtomicBool,
     bytes: Vec<u8>,
     /// When the request that is being read began.
     pub(super) begun: Instant,
@@ -39,13 +41,17 @@ pub(super) enum Ended {
 }
 
 impl<'a> Inbox<'a> {
-    pub(super) fn new(stream: &'a TcpStream, shared: &'a Shared) -> Self {
-        Self { stream, shared, bytes: Vec::new(), begun: Instant::now() }
+    pub(super) fn new(
+        stream: &'a TcpStream,
+        patience: Duration,
+        is_stopping: &'a AtomicBool,
+    ) -> Self {
+        Self { stream, patience, is_stopping, bytes: Vec::new(), begun: Instant::now() }
     }
 
     /// The next head.
     pub(super) fn head(&mut self) -> Result<Head, Ended> {
-        let patience = self.shared.limits.patience;
+        let patience = self.patience;
         self.wait()?;
         self.begun = Instant::now();
         loop {
@@ -63,7 +69,7 @@ impl<'a> Inbox<'a> {
 
     /// The body that a head has told of, which stays here until [`Self::done`].
     pub(super) fn body(&mut self, head: &Head) -> Result<&[u8], Ended> {
-        let (length, patience) = (head.body.length, self.shared.limits.patience);
+        let (length, patience) = (head.body.length, self.patience);
         if head.body.is_asked_for && self.bytes.len() < length {
             let mut stream = self.stream;
             let asked = stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n");
@@ -86,11 +92,11 @@ impl<'a> Inbox<'a> {
 
     /// Waits for the first byte of a request.
     fn wait(&mut self) -> Result<(), Ended> {
-        let until = Instant::now() + IDLE_FACTOR * self.shared.limits.patience;
+        let until = Instant::now() + IDLE_FACTOR * self.patience;
         while self.bytes.is_empty() {
             match self.read() {
                 Some(0) => return Err(Ended::Quietly),
-                None if self.shared.is_stopping() || Instant::now() > until => {
+                None if self.is_stopping.load(Ordering::Relaxed) || Instant::now() > until => {
                     return Err(Ended::Quietly);
                 }
                 _ => {}
@@ -136,7 +142,7 @@ impl<'a> Inbox<'a> {
     /// connection at once, and the answer with it.
     pub(super) fn drain(&mut self) {
         let _ = self.stream.shutdown(std::net::Shutdown::Write);
-        let until = Instant::now() + Duration::from_secs(1).min(self.shared.limits.patience);
+        let until = Instant::now() + Duration::from_secs(1).min(self.patience);
         let (mut taken, mut room) = (0, vec![0; READ_BYTES]);
         let mut stream = self.stream;
         while taken < DRAINED_BYTES && Instant::now() < until {

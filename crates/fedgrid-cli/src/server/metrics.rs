@@ -1,12 +1,14 @@
 //! What the server counts, as Prometheus reads it.
 
 use std::{
-    fmt::Write as _,
     sync::atomic::{AtomicU64, Ordering},
     time::Duration,
 };
 
-use super::route::Route;
+use super::{
+    prometheus::{family, line},
+    route::Route,
+};
 
 /// The statuses that are counted.
 const STATUSES: [u16; 9] = [200, 400, 401, 404, 405, 408, 413, 429, 503];
@@ -139,14 +141,6 @@ fn get(counter: &AtomicU64) -> u64 {
 #[expect(clippy::cast_precision_loss, reason = "2⁵³ microseconds are 285 years")]
 fn seconds(micros: u64) -> f64 {
     micros as f64 / 1e6
-}
-
-fn family(text: &mut String, name: &str, kind: &str, help: &str) {
-    write!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n").expect("a string takes all");
-}
-
-fn line(text: &mut String, name: &str, value: impl std::fmt::Display) {
-    writeln!(text, "{name} {value}").expect("a string takes all");
 }
 
 #[cfg(test)]

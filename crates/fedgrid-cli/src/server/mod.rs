@@ -1,8 +1,9 @@
-//! A small HTTP server that predicts by the models of a run: HTTP/1.1 with keep-alive, a thread for each connection.
+//! A small HTTP server: HTTP/1.1 with keep-alive, a thread for each connection. It serves the models of a run, or the
+//! state of an agent (`command/federation/page/`).
 //!
 //! ```text
-//! accept ─▶ connection: head ─▶ body ─▶ route ─▶ reply ─▶ next head …
-//!                                         │
+//! accept ─▶ connection: head ─▶ body ─▶ service ─▶ reply ─▶ next head …
+//!                                          │
 //!                        models ◀── watch: reads a folder that has changed, and swaps it in
 //! ```
 //!
@@ -11,9 +12,11 @@
 mod reply;
 mod head;
 mod inbox;
+pub(crate) mod prometheus;
 mod look;
 mod models;
 mod metrics;
+mod predictions;
 mod route;
 mod connection;
 mod watch;
@@ -29,8 +32,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use self::{metrics::Metrics, reply::Reply};
-pub(crate) use self::{models::Models, watch::watch};
+#[cfg(feature = "federation")]
+pub(crate) use self::reply::EventSource;
+pub(crate) use self::{
+    head::Head, models::Models, predictions::Predictions, reply::Reply, watch::watch,
+};
 
 /// How often a thread that waits looks whether the server stops, in milliseconds.
 const TICK_MILLISECONDS: u64 = 200;
@@ -48,22 +54,37 @@ pub(crate) struct Limits {
     pub(crate) patience: Duration,
 }
 
+/// What a server answers.
+pub(crate) trait Service: Send + Sync + 'static {
+    /// What is asked for, as far as answers and counters tell it apart.
+    type Route: Copy;
+
+    /// What a path asks for, whether it is allowed or not.
+    fn route(&self, path: &str) -> Self::Route;
+
+    /// Refuses a request by its head, before its body is read.
+    fn check(&self, head: &Head) -> Result<Self::Route, Reply>;
+
+    /// Answers a request that was not refused by its head, while so many connections are open.
+    fn answer(&self, route: Self::Route, head: &Head, body: &[u8], open: usize) -> Reply;
+
+    /// Counts a request, and the time from its first byte until it was answered.
+    fn count(&self, _route: Self::Route, _status: u16, _time: Duration) {}
+}
+
 /// What all connections share.
 #[derive(Debug)]
-pub(crate) struct Shared {
-    pub(crate) models: Models,
-    pub(crate) metrics: Metrics,
+pub(crate) struct Shared<S> {
+    pub(crate) service: S,
     pub(crate) limits: Limits,
-    /// What requests must show, if anything.
-    pub(crate) token: Option<String>,
     open: AtomicUsize,
     is_stopping: AtomicBool,
 }
 
-impl Shared {
-    pub(crate) fn new(models: Models, limits: Limits, token: Option<String>) -> Self {
+impl<S> Shared<S> {
+    pub(crate) fn new(service: S, limits: Limits) -> Self {
         let (open, is_stopping) = (AtomicUsize::new(0), AtomicBool::new(false));
-        Self { models, metrics: Metrics::default(), limits, token, open, is_stopping }
+        Self { service, limits, open, is_stopping }
     }
 
     /// Whether no further request is waited for.
@@ -79,15 +100,15 @@ impl Shared {
 
 /// A server that accepts connections.
 #[derive(Debug)]
-pub(crate) struct Server {
-    shared: Arc<Shared>,
+pub(crate) struct Server<S> {
+    shared: Arc<Shared<S>>,
     address: SocketAddr,
     accepting: thread::JoinHandle<()>,
 }
 
-impl Server {
+impl<S: Service> Server<S> {
     /// Begins to accept connections.
-    pub(crate) fn begin(listener: TcpListener, shared: Arc<Shared>) -> io::Result<Self> {
+    pub(crate) fn begin(listener: TcpListener, shared: Arc<Shared<S>>) -> io::Result<Self> {
         let address = listener.local_addr()?;
         let own = shared.clone();
         let accepting =
@@ -122,7 +143,7 @@ fn reachable(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(ip, address.port())
 }
 
-fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
+fn accept<S: Service>(listener: &TcpListener, shared: &Arc<Shared<S>>) {
     while !shared.is_stopping() {
         match listener.accept() {
             Ok((stream, _)) => take(stream, shared),
@@ -139,16 +160,16 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
 }
 
 /// A connection that is counted as long as it is there.
-struct Counted(Arc<Shared>);
+struct Counted<S>(Arc<Shared<S>>);
 
-impl Drop for Counted {
+impl<S> Drop for Counted<S> {
     fn drop(&mut self) {
         self.0.open.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 /// Gives a connection a thread of its own, or refuses it.
-fn take(stream: TcpStream, shared: &Arc<Shared>) {
+fn take<S: Service>(stream: TcpStream, shared: &Arc<Shared<S>>) {
     let open = shared.open.fetch_add(1, Ordering::Relaxed);
     let counted = Counted(shared.clone());
     let most = shared.limits.connections;
@@ -168,8 +189,9 @@ fn take(stream: TcpStream, shared: &Arc<Shared>) {
 }
 
 /// Answers without having read anything.
-fn refuse(stream: &TcpStream, shared: &Shared, reply: &Reply) {
-    shared.metrics.count(route::Route::Other, reply.status, Duration::ZERO);
+fn refuse<S: Service>(stream: &TcpStream, shared: &Shared<S>, reply: &Reply) {
+    let service = &shared.service;
+    service.count(service.route(""), reply.status, Duration::ZERO);
     let _ = stream.set_write_timeout(Some(Duration::from_millis(TICK_MILLISECONDS)));
     let _ = reply.write(stream, &mut Vec::new(), false, false);
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use fedgrid_lab::serving::{AskedRows, Question, ReadyRun, UnknownRule};
 
 use super::{
-    Shared,
+    Predictions,
     head::{Head, parameters},
     metrics::Now,
     reply::Reply,
@@ -13,7 +13,7 @@ use super::{
 
 /// A path that the server knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Route {
+pub(crate) enum Route {
     Predict,
     Nodes,
     Metrics,
@@ -43,15 +43,10 @@ impl Route {
 }
 
 /// Refuses a request by its head, before its body is read.
-pub(super) fn check(shared: &Shared, head: &Head) -> Result<Route, Reply> {
+pub(super) fn check(shared: &Predictions, head: &Head) -> Result<Route, Reply> {
     let route = Route::of(&head.path);
-    if let Some(token) = &shared.token
-        && !head.token.as_ref().is_some_and(|shown| is_same(shown.as_bytes(), token.as_bytes()))
-    {
-        return Err(Reply::error(
-            401,
-            "the request needs the header 'authorization: Bearer TOKEN'",
-        ));
+    if let Some(token) = &shared.token {
+        head.check_token(token)?;
     }
     let (allowed, is_allowed) = match route {
         Route::Predict => ("POST", head.method == "POST"),
@@ -67,7 +62,7 @@ pub(super) fn check(shared: &Shared, head: &Head) -> Result<Route, Reply> {
     if !is_allowed {
         return Err(Reply::wrong_method(route.path(), allowed));
     }
-    let most = shared.limits.body_bytes;
+    let most = shared.body_bytes;
     if head.body.length > most {
         let sentence = format!("the body has {} bytes, allowed are {most}", head.body.length);
         return Err(Reply::error(413, &sentence));
@@ -75,21 +70,21 @@ pub(super) fn check(shared: &Shared, head: &Head) -> Result<Route, Reply> {
     Ok(route)
 }
 
-/// Whether two tokens are the same, in a time that does not tell where they differ.
-fn is_same(shown: &[u8], token: &[u8]) -> bool {
-    let differences = shown.iter().zip(token).fold(0, |found, (a, b)| found | (a ^ b));
-    shown.len() == token.len() && std::hint::black_box(differences) == 0
-}
-
 /// Answers a request that was not refused by its head.
-pub(super) fn answer(shared: &Shared, route: Route, head: &Head, body: &[u8]) -> Reply {
+pub(super) fn answer(
+    shared: &Predictions,
+    route: Route,
+    head: &Head,
+    body: &[u8],
+    open: usize,
+) -> Reply {
     let run = shared.models.now();
     match route {
         Route::Predict => match predict(shared, &run, head, body) {
             Ok(reply) | Err(reply) => reply,
         },
         Route::Nodes => Reply::nodes(run),
-        Route::Metrics => Reply::metrics(shared.metrics.text(now(shared, &run))),
+        Route::Metrics => Reply::metrics(shared.metrics.text(now(shared, &run, open))),
         Route::Report if run.page.is_none() => {
             Reply::error(404, "the run folder holds no report.html")
         }
@@ -98,10 +93,10 @@ pub(super) fn answer(shared: &Shared, route: Route, head: &Head, body: &[u8]) ->
     }
 }
 
-fn now(shared: &Shared, run: &ReadyRun) -> Now {
+fn now(shared: &Predictions, run: &ReadyRun, open: usize) -> Now {
     let models = &shared.models;
     Now {
-        connections: shared.open(),
+        connections: open,
         nodes: run.advised().1,
         loaded: models.loaded.load(Ordering::Relaxed),
         failed: models.failed.load(Ordering::Relaxed),
@@ -109,10 +104,10 @@ fn now(shared: &Shared, run: &ReadyRun) -> Now {
     }
 }
 
-fn predict(shared: &Shared, run: &ReadyRun, head: &Head, body: &[u8]) -> Result<Reply, Reply> {
+fn predict(shared: &Predictions, run: &ReadyRun, head: &Head, body: &[u8]) -> Result<Reply, Reply> {
     let wrong = |error: fedgrid_lab::Error| Reply::error(400, &error.to_string());
     let question = question(&head.query)?;
-    let most = shared.limits.rows;
+    let most = shared.rows;
     let asked = match head.body.content.as_str() {
         "application/json" => run.json_rows(body, most),
         "text/csv" => run.csv_rows(body),

@@ -7,18 +7,18 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Shared, TICK_MILLISECONDS, look::Look};
+use super::{Predictions, Shared, TICK_MILLISECONDS, look::Look};
 use crate::terminal::complain;
 
 /// How often the folder is looked at, in milliseconds; it must look the same twice before it is read.
 const LOOK_MILLISECONDS: u64 = 500;
 
 /// Looks at the folder of the models until the server stops.
-pub(crate) fn watch(shared: &Arc<Shared>) {
-    let folder = shared.models.folder().to_path_buf();
+pub(crate) fn watch(shared: &Arc<Shared<Predictions>>) {
+    let folder = shared.service.models.folder().to_path_buf();
     let own = shared.clone();
     let watching = move || {
-        let mut known = own.models.look.clone();
+        let mut known = own.service.models.look.clone();
         let mut last = known.clone();
         while rest(&own) {
             let look = Look::of(&folder);
@@ -39,7 +39,7 @@ pub(crate) fn watch(shared: &Arc<Shared>) {
 }
 
 /// Waits for the next look; false if the server stops.
-fn rest(shared: &Shared) -> bool {
+fn rest(shared: &Shared<Predictions>) -> bool {
     let until = Instant::now() + Duration::from_millis(LOOK_MILLISECONDS);
     while !shared.is_stopping() && Instant::now() < until {
         thread::sleep(Duration::from_millis(TICK_MILLISECONDS.min(LOOK_MILLISECONDS)));
@@ -48,8 +48,8 @@ fn rest(shared: &Shared) -> bool {
 }
 
 /// Reads a folder that has changed, and swaps it in if nothing has moved meanwhile.
-fn take(shared: &Shared, folder: &Path, look: &Look, known: &mut Look) {
-    let read = shared.models.read();
+fn take(shared: &Shared<Predictions>, folder: &Path, look: &Look, known: &mut Look) {
+    let read = shared.service.models.read();
     if Look::of(folder) != *look {
         return;
     }
@@ -60,10 +60,10 @@ fn take(shared: &Shared, folder: &Path, look: &Look, known: &mut Look) {
         Ok(run) => {
             let (method, nodes) = run.advised();
             complain(&format!("'{name}' has changed: from now on {method} predicts {nodes} nodes"));
-            shared.models.replace(run);
+            shared.service.models.replace(run);
         }
         Err(error) => {
-            shared.models.fail();
+            shared.service.models.fail();
             complain(&format!(
                 "'{name}' has changed and cannot be loaded, the models from before go on: {error}"
             ));

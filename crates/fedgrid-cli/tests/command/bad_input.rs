@@ -371,7 +371,7 @@ fn unknown_keys_and_sections_are_named_with_what_is_known() {
     assert_eq!(
         refusal_of_line("[quantum]", "bits = 1"),
         "experiment.toml: unknown key 'quantum'; \
-         known are title, seed, data, network, model, method, public, compare, …"
+         known are title, seed, data, network, model, method, public, compare, federation"
     );
     assert_eq!(
         refusal_of_line("[models]", "kind = \"tree\""),
@@ -422,8 +422,10 @@ fn values_of_a_wrong_type_are_named_without_words_of_the_program() {
 #[test]
 fn wrong_arguments_get_one_sentence() {
     let folder = Folder::new();
-    let cases: [(&[&str], &str); 4] = [
+    let cases: [(&[&str], &str); 6] = [
         (&["fit", "--seed", "x"], "'x' does not fit --seed <NUMBER>; see --help"),
+        (&["predict", "run"], "--data <FILE>... is missing; see --help"),
+        (&["export", "run"], "--out <FILE_OR_FOLDER> is missing; see --help"),
         (&["fit", "--colour"], "unexpected argument '--colour' found; see --help"),
         (&["fitt"], "unrecognized subcommand 'fitt'; did you mean fit?"),
         (

@@ -5,10 +5,11 @@ use std::fs;
 use crate::common::{Folder, timeless};
 use serde_json::{Value, json};
 
-const COMMANDS: [&[&str]; 19] = [
+const COMMANDS: [&[&str]; 20] = [
     &[],
     &["demo"],
     &["check"],
+    &["audit"],
     &["fit"],
     &["show"],
     &["predict"],

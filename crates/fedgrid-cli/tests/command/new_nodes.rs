@@ -162,6 +162,43 @@ fn a_mixed_model_has_fixed_effects_and_wider_intervals_for_a_new_node() {
     assert!(width(&pooled).iter().all(|width| *width > 0.0));
 }
 
+/// A run in which node c has no row, over the edges b—c of weight 1 and c—d of weight 3.
+fn without_rows_of_c(more: &[&str]) -> Folder {
+    let folder = Folder::new();
+    let rows = folder.read("rows.csv");
+    let others: Vec<&str> = rows.lines().filter(|line| !line.starts_with("c,")).collect();
+    folder.write("rows.csv", others.join("\n") + "\n");
+    folder.edit("edges.csv", "c,d,1", "c,d,3");
+    folder.fit("run", more);
+    folder.write("new.csv", "node,x,z\nb,0.5,0.25\nc,0.5,0.25\nd,0.5,0.25\n");
+    folder
+}
+
+#[test]
+fn a_node_of_the_network_without_rows_has_its_neighbours_where_a_method_knows_of_no_network() {
+    let folder = without_rows_of_c(&["--method", "fedrelax"]);
+    for method in ["local", "shrunk", "mixed"] {
+        let answer = folder.run(&[&PREDICT[..], &["--use", method]].concat());
+        assert_eq!(column(&answer.out, "by"), ["own", "neighbours", "own"], "{method}");
+        let found = numbers(&answer.out, "prediction");
+        assert!((found[1] - (found[0] + 3.0 * found[2]) / 4.0).abs() < 1e-9, "{method}");
+        let said =
+            "Node 'c' has no training row: 1 row predicted by the mean of its neighbours' models";
+        assert!(answer.err.lines().any(|line| line == said), "{method}: {}", answer.err);
+        // The model that the method itself has for it is there for who wants it.
+        let own = folder.done(&[&PREDICT[..], &["--use", method, "--unknown", "pooled"]].concat());
+        assert_eq!(column(&own, "by"), ["own"; 3], "{method}");
+    }
+    let network = folder.done(&[&PREDICT[..], &["--use", "network"]].concat());
+    assert_eq!(column(&network, "by"), ["own"; 3]);
+    let pooled = folder.done(&[&PREDICT[..], &["--use", "pooled"]].concat());
+    assert_eq!(column(&pooled, "by"), ["pooled"; 3]);
+    // Exported models are those of the nodes.
+    let export = ["export", "run", "--onnx", "--out", "run.onnx", "--use", "mixed", "--json"];
+    let told: serde_json::Value = serde_json::from_str(&folder.done(&export)).unwrap();
+    assert_eq!(told["left_out"], serde_json::json!(["c"]));
+}
+
 #[test]
 fn classes_of_a_new_node_are_the_mean_probabilities_of_its_neighbours() {
     let folder = Folder::with_classes();

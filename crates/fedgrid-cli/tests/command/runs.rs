@@ -172,11 +172,15 @@ fn json_on_standard_output_is_the_result_file() {
 }
 
 #[test]
-fn quiet_commands_print_nothing() {
+fn quiet_commands_print_nothing_but_the_table_that_was_asked_for() {
     let folder = Folder::new();
     let answer = folder.run(&["fit", "experiment.toml", "--out", "run", "--quiet"]);
     assert_eq!((answer.code, answer.out.as_str(), answer.err.as_str()), (Some(0), "", ""));
-    let answer = folder.run(&["predict", "run", "--data", "rows.csv", "--quiet"]);
+    let asked = ["predict", "run", "--data", "rows.csv", "--quiet"];
+    let answer = folder.run(&asked);
+    assert_eq!((answer.code, answer.err.as_str()), (Some(0), ""));
+    assert!(answer.out.starts_with("node,prediction,by,row\n"), "{}", answer.out);
+    let answer = folder.run(&[&asked[..], &["--out", "new.csv"]].concat());
     assert_eq!((answer.code, answer.out.as_str(), answer.err.as_str()), (Some(0), "", ""));
 }
 

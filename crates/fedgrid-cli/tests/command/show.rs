@@ -154,6 +154,8 @@ fn what_is_not_there_gets_one_sentence() {
     folder.fit("run", &["--method", "fedrelax", "--alpha", "0.3", "--no-compare"]);
     let refusal = folder.refusal(&["show", "run", "--node", "bb"]);
     assert!(refusal.starts_with("'bb' is not a node of the run in 'run'"), "{refusal}");
+    let refusal = folder.refusal(&["show", "run", "--node", "999"]);
+    assert!(refusal.ends_with("; known are a, b, c, d, e, f"), "{refusal}");
     folder.write("run/result.json", "{}");
     let refusal = folder.refusal(&["show", "run"]);
     assert!(refusal.contains("result.json' is damaged: "), "{refusal}");

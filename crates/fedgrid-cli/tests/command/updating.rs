@@ -687,11 +687,16 @@ fn rows_that_would_change_lags_of_the_run_are_refused() {
     folder.write("without.csv", "node,x,y,split\na,0.5,4,train\n");
     let refusal = folder.refusal(&["update", "run", "--data", "without.csv", "--out", "x"]);
     assert!(refusal.contains("there is no column 'day'"), "{refusal}");
-    // A table of which no row has its earlier values is refused: nothing would be left of it.
-    folder.write("far.csv", "node,day,x,y,split\na,60,0.5,4,train\n");
-    let refusal = folder.refusal(&["update", "run", "--data", "far.csv", "--out", "far"]);
-    assert!(refusal.starts_with("far.csv: column 'y.lag_1' has 1 missing cell of 1"), "{refusal}");
-    assert!(refusal.contains("leave these rows out"), "{refusal}");
+    // A table of which no row has its earlier values adds nothing, as does each of these rows among others.
+    folder.write("far.csv", "node,day,x,y,split\na,60,0.5,4,train\nb,70,0.5,4,train\n");
+    let far = update(&folder, "run", "far.csv", "far", &[]);
+    assert_eq!(
+        (&far["updates"][0]["by"], &far["updates"][0]["rows_added"]),
+        (&"nothing".into(), &0.into())
+    );
+    let said = "2 new rows left out: none has all of its earlier values (data.missing is drop).";
+    assert!(far["notes"].as_array().unwrap().iter().any(|note| note == said), "{}", far["notes"]);
+    assert_eq!(folder.read("far/models/nodes.jsonl"), folder.read("run/models/nodes.jsonl"));
     let plain = self::folder();
     plain.fit("run", &["--no-compare"]);
     let asked = ["update", "run", "--data", "tuesday.csv", "--history", "rows.csv", "--out", "x"];

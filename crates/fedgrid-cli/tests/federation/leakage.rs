@@ -108,3 +108,66 @@ fn what_every_site_would_refuse_is_refused_when_the_project_is_made() {
         assert!(refused.contains("expected fedrelax, gtv, mixed or persfl"), "{refused}");
     }
 }
+
+#[test]
+fn a_floor_is_waived_by_name_for_models_that_a_site_brings_and_for_no_others() {
+    let folder = folder();
+    let address = free_address();
+    let (host, port) = address.split_once(':').unwrap();
+    folder.done(&[
+        "federation",
+        "new",
+        "experiment.toml",
+        "--processes",
+        "1",
+        "--out",
+        "home",
+        "--host",
+        host,
+        "--port",
+        port,
+    ]);
+    let refused = folder.refusal(&[
+        "federation",
+        "join",
+        "home/kits/part-0",
+        "--data",
+        "rows.csv",
+        "--waive-floor",
+        "a",
+    ]);
+    let expected =
+        "the floor is waived for 'a', which is no node of this site with a model of its own";
+    assert!(refused.contains(expected), "{refused}");
+}
+
+/// The slope of x at the first node, where x is written in so small a unit.
+fn slope(own_models: bool, unit: f64) -> f64 {
+    let folder = Folder::new();
+    let text = folder.read("rows.csv");
+    let (header, rows) = text.split_once('\n').unwrap();
+    let mut scaled = format!("{header}\n");
+    for line in rows.lines() {
+        let cells: Vec<&str> = line.split(',').collect();
+        let x: f64 = cells[1].parse().unwrap();
+        writeln!(scaled, "{},{},{}", cells[0], x * unit, cells[2..].join(",")).unwrap();
+    }
+    folder.write("rows.csv", scaled);
+    folder.append("experiment.toml", "[model]\nkind = \"linear\"\nridge = 1.0\n");
+    folder.append("experiment.toml", "[method]\nkind = \"fedrelax\"\nalpha = 0.5\n");
+    let own = format!("federation.own_models={own_models}");
+    folder.done(&["fit", "experiment.toml", "--no-compare", "--out", "run", "--set", &own]);
+    let models = folder.read("run/models/nodes.jsonl");
+    let slopes = models.split_once("\"slopes\":[").expect(&models).1;
+    slopes.split([',', ']']).next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn where_sites_may_bring_models_all_train_in_the_units_of_the_table() {
+    let change = |own_models: bool| {
+        let (usual, small) = (slope(own_models, 1.0), slope(own_models, 10.0));
+        (usual - 10.0 * small).abs() / usual.abs()
+    };
+    assert!(change(false) < 1e-9, "units change nothing: {}", change(false));
+    assert!(change(true) > 0.01, "a ridge is in the units of the table: {}", change(true));
+}

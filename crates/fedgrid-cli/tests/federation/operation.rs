@@ -47,6 +47,23 @@ fn a_site_at_work_answers_health_checks() {
 }
 
 #[test]
+fn an_agent_that_is_interrupted_keeps_its_state_and_ends_with_130() {
+    let folder = provisioned(ENDLESS);
+    let parts = SITES.map(|(site, _)| join(&folder, site));
+    let seen = seen_until(&folder, |all| all.iter().all(|status| is_beyond(status, 5)));
+    let round = seen[0]["round"].as_u64().unwrap();
+    for part in parts {
+        part.interrupt();
+        let ended = part.over();
+        assert_eq!(ended.code, Some(130), "{}", ended.complained);
+        assert!(ended.said.contains("its state is kept"), "{}", ended.said);
+        assert!(ended.complained.ends_with("interrupted; the same command goes on\n"));
+    }
+    let _parts = SITES.map(|(site, _)| join(&folder, site));
+    seen_until(&folder, |all| is_beyond(&all[0], round));
+}
+
+#[test]
 fn a_key_is_rotated_while_others_run_and_who_does_not_know_it_says_so() {
     let folder = provisioned(
         "kind = \"fedrelax\"\nalpha = 0.5\nrounds = 30\ntolerance = 0.0\nsolver = \"rounds\"\n",

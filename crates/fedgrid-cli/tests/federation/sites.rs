@@ -117,9 +117,32 @@ impl Joined {
         line
     }
 
+    /// Waits for the line of its standard output with this part; what follows it is still to be read.
+    pub(crate) fn said_until(&mut self, part: &str) -> String {
+        let out = self.0.stdout.as_mut().unwrap();
+        let mut line = Vec::new();
+        loop {
+            let mut byte = [0];
+            assert_eq!(out.read(&mut byte).unwrap(), 1, "it has not said '{part}'");
+            if byte != *b"\n" {
+                line.push(byte[0]);
+                continue;
+            }
+            let text = String::from_utf8_lossy(&std::mem::take(&mut line)).into_owned();
+            if text.contains(part) {
+                return text;
+            }
+        }
+    }
+
     /// Waits for its end, but not for ever.
-    pub(crate) fn over(mut self) -> Ended {
-        let end = Instant::now() + Duration::from_mins(2);
+    pub(crate) fn over(self) -> Ended {
+        self.over_within(Duration::from_mins(2))
+    }
+
+    /// The same within another time.
+    pub(crate) fn over_within(mut self, most: Duration) -> Ended {
+        let end = Instant::now() + most;
         while self.0.try_wait().unwrap().is_none() {
             assert!(Instant::now() < end, "a site has not ended");
             std::thread::sleep(Duration::from_millis(20));
@@ -128,6 +151,12 @@ impl Joined {
         self.0.stdout.take().unwrap().read_to_string(&mut said).unwrap();
         self.0.stderr.take().unwrap().read_to_string(&mut complained).unwrap();
         Ended { code: self.0.wait().unwrap().code(), said, complained }
+    }
+
+    /// Asks it to end, as a service manager does.
+    pub(crate) fn interrupt(&self) {
+        let done = Command::new("kill").args(["-TERM", &self.0.id().to_string()]).status().unwrap();
+        assert!(done.success());
     }
 
     /// Ends it, and gives what it has complained so far.

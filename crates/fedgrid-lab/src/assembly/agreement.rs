@@ -179,7 +179,8 @@ impl Common {
         let graph = Graph::from(network);
         let experiment = &experiment.settled(task);
         let models = checked_models(experiment, &graph, &about)?;
-        let scales = Scales::of_moments(&moments, numbers, &models.models);
+        let scales = Scales::of_moments(&moments, numbers, &models.models)
+            .filter(|_| !experiment.federation.own_models);
         let public = public_points(experiment, files, &about, (&moments, scales.as_ref()))?;
         let has_units = scales.is_some() && have_slope_units(&models.models);
         let mut notes = notes(experiment, &graph.network, &summaries, has_units);

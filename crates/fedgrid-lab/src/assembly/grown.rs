@@ -20,10 +20,11 @@ use super::{
     timed_table::TimedTable,
 };
 use crate::{
+    columns::{ColumnPlan, drops_rows},
     error::{Error, Result},
-    experiment::{Experiment, SplitKeys},
+    experiment::{DataKeys, Experiment, SplitKeys},
     number::counted,
-    source::Table,
+    source::{Column, Table},
 };
 
 /// What rows that come later take from the run: how they are read, and in which units they are compared and summed.
@@ -89,16 +90,25 @@ impl Frame {
         if about.columns.lags.is_none() {
             keys.time = None;
         }
-        let names = Arc::from(about.features.clone());
+        let names: Arc<[String]> = Arc::from(about.features.clone());
+        let nothing = |notes| {
+            let nothing = Dataset::empty(names, about.task);
+            FurtherRows { data: vec![nothing; network.len()], notes }
+        };
         if table.rows() == 0 {
             for name in about.column_plan().sources().into_iter().chain([&*about.target]) {
                 table.column(name)?;
             }
-            let nothing = Dataset::empty(names, about.task);
-            return Ok(FurtherRows { data: vec![nothing; network.len()], notes: Vec::new() });
+            return Ok(nothing(Vec::new()));
         }
         let described = table.described.clone();
         let table = TimedTable::of_later(table, before, about)?;
+        if !some_look_back(&experiment.data, &table) {
+            let rows = counted(table.rows(), "new row");
+            return Ok(nothing(vec![format!(
+                "{rows} left out: none has all of its earlier values (data.missing is drop)."
+            )]));
+        }
         let plan = about.column_plan();
         let classes = Some(&about.classes[..]).filter(|classes| !classes.is_empty());
         let known = Known { classes, plan: Some(&plan), is_of_run: true };
@@ -129,6 +139,13 @@ impl Frame {
         };
         data.iter().map(own).collect()
     }
+}
+
+/// Whether some row of a table has all earlier values that rows without them are left out for.
+fn some_look_back(keys: &DataKeys, table: &TimedTable) -> bool {
+    let names = keys.lag_names().into_iter().filter(|name| drops_rows(keys, name));
+    let columns: Vec<&Column> = names.filter_map(|name| table.column(&name).ok()).collect();
+    ColumnPlan::used_rows(table.rows(), columns.into_iter()).contains(&true)
 }
 
 impl RereadRows {

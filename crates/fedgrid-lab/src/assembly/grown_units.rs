@@ -79,7 +79,8 @@ impl GrownNodes<'_> {
             None => Ok(own.clone()),
         };
         let table = sums.iter().map(table).collect::<fedgrid::Result<Vec<_>>>()?;
-        let scales = Scales::of_condensed(names, (&features, &table), models)?;
+        let scales = Scales::of_condensed(names, (&features, &table), models)?
+            .filter(|_| !experiment.federation.own_models);
         let scaled = |own: &CondensedRows| match &scales {
             Some(scales) => scales.condensed(own),
             None => Ok(own.clone()),

@@ -36,7 +36,7 @@ use crate::{
 };
 
 /// How many rows a prediction must be made of: one of a single row would tell its label.
-const FEWEST_ROWS: usize = 5;
+pub(super) const FEWEST_ROWS: usize = 5;
 
 /// Pulls of a node of mean degree, where sites choose the strength.
 const PULLS_TO_LOOK_AT: [f64; 5] = [100.0, 10.0, 1.0, 0.1, 0.01];
@@ -81,10 +81,15 @@ fn smallest(keys: &ModelChoice) -> Option<(&'static str, f64)> {
 }
 
 /// Refuses what would publish rows of these nodes: by the keys of their models, by sums over their rows, by
-/// predictions.
-pub(super) fn check(experiment: &Experiment, study: &Study, own: &[NodeId]) -> Result<()> {
+/// predictions. Of models that a site brings no key is known, and predictions are measured ([`super::floor`]).
+pub(super) fn check(
+    experiment: &Experiment,
+    study: &Study,
+    (own, brought): (&[NodeId], &[NodeId]),
+) -> Result<()> {
     let nodes = study.nodes(None);
-    let with_rows = || own.iter().map(|&id| &nodes[id]).filter(|node| node.data.rows() > 0);
+    let readable = own.iter().copied().filter(|id| !brought.contains(id)).collect::<Vec<_>>();
+    let with_rows = || readable.iter().map(|&id| &nodes[id]).filter(|node| node.data.rows() > 0);
     for node in with_rows() {
         check_keys(experiment, &study.network, node)?;
     }
@@ -94,7 +99,7 @@ pub(super) fn check(experiment: &Experiment, study: &Study, own: &[NodeId]) -> R
     if experiment.is_tuned_at_sites() {
         own.iter().try_for_each(|&id| check_errors(experiment, study, id))?;
     }
-    check_parts(experiment, study, own)
+    check_parts(experiment, study, &readable)
 }
 
 /// Refuses nodes of which the summed error on validation rows would tell the error of a row.
@@ -212,7 +217,7 @@ fn check_parts(experiment: &Experiment, study: &Study, own: &[NodeId]) -> Result
     Ok(())
 }
 
-fn is_too_large(part: f64) -> bool {
+pub(super) fn is_too_large(part: f64) -> bool {
     // Five equal rows have a fifth each, but for rounding.
     part > 1.0 / FEWEST_ROWS as f64 + 1e-9
 }

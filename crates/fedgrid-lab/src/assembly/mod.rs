@@ -4,6 +4,7 @@
 mod agreement;
 mod check;
 mod class_weights;
+mod floor;
 mod later_rows;
 mod leakage;
 mod graph;
@@ -27,6 +28,7 @@ mod target;
 mod time_split;
 mod timed_table;
 mod trained;
+mod without_rows;
 
 use std::{
     borrow::Cow,
@@ -54,7 +56,7 @@ pub use rolling::{Rolling, at_origins};
 use rows::Known;
 pub use rows::Rows;
 use serde::{Deserialize, Serialize};
-pub use site::Common;
+pub use site::{Common, OwnModels};
 pub use site_check::check_at_site;
 pub use summary::{SiteSummary, TargetSummary, WeighedRows};
 pub use target::{describe_task, question_target, takes_classes};
@@ -62,6 +64,7 @@ pub use time_split::{OriginWindow, is_in_time, origin_windows, time_note, time_r
 use timed_table::TimedTable;
 pub use timed_table::{features_of_new, planned_of_new};
 use trained::Trained;
+pub(crate) use without_rows::NodesWithoutRows;
 
 use crate::{
     columns::{ColumnPlan, KnownPart, Problems},

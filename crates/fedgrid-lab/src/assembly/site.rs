@@ -3,9 +3,11 @@
 use std::{path::Path, sync::Arc};
 
 use fedgrid::{
-    compare::{Approach, AtSites, Gtv, MessageSizes, Place, Study, TuningBudget, Weighting},
+    compare::{
+        Approach, AtSites, Gtv, MessageSizes, MessageTuning, Place, Study, TuningBudget, Weighting,
+    },
     data::{Features, Fold, Plan, Task},
-    method::{StopOn, mixed::largest_front},
+    method::{StopOn, inquiry::leader, mixed::largest_front},
     model::{LocalModel, Scales},
     network::{Edge, Network, NodeId},
     runtime::Order,
@@ -14,9 +16,10 @@ use fedgrid::{
 use super::{
     Assembly, DataSchema, Files, Graph, check_training,
     class_weights::{class_note, for_classes_only, of_classes},
-    leakage,
+    floor, leakage,
     methods::{AllowedMethods, settings},
-    models, rows, target,
+    models::{self, CustomModel},
+    rows, target,
     timed_table::TimedTable,
 };
 use crate::{
@@ -57,7 +60,7 @@ impl Common {
             let (study, all) =
                 (&assembly.study, (0..assembly.study.network.len()).collect::<Vec<_>>());
             check_models(experiment, study.task(), &study.models, &study.network)?;
-            leakage::check(experiment, study, &all)?;
+            leakage::check(experiment, study, (&all, &[]))?;
             let (about, study) = (assembly.about, assembly.study);
             let Study { network, scales, settings, .. } = study;
             let (public, class_weights) = (study.public[0].clone(), settings.class_weights);
@@ -101,13 +104,27 @@ impl Common {
         let models = checked_models(experiment, &graph, &about)?;
         let (network, (points, _)) = (graph.network, super::features_of(&table, &about)?);
         // All that is known of the units of features here; that of the target is not.
-        let scales = Scales::of_points(&points, &models.models)?;
+        let scales = Scales::of_points(&points, &models.models)?
+            .filter(|_| !experiment.federation.own_models);
         let public = scales.as_ref().map_or_else(|| Ok(points.clone()), |s| s.features(&points))?;
         Ok(Self { network, about, public: Arc::new(public), scales, class_weights })
     }
 
-    /// The most bytes that a message along an edge takes.
+    /// The most bytes that a message along an edge takes, in any round.
     pub fn largest_message(&self, experiment: &Experiment) -> Result<usize> {
+        let is_tuned = experiment.is_tuned_at_sites();
+        let choosing = if is_tuned { MessageTuning::Choosing } else { MessageTuning::None };
+        self.message(experiment, choosing)
+    }
+
+    /// The same in a round after the strength is chosen.
+    pub fn largest_message_of_fit(&self, experiment: &Experiment) -> Result<usize> {
+        let is_tuned = experiment.is_tuned_at_sites();
+        let chosen = if is_tuned { MessageTuning::Chosen } else { MessageTuning::None };
+        self.message(experiment, chosen)
+    }
+
+    fn message(&self, experiment: &Experiment, tuning: MessageTuning) -> Result<usize> {
         let (task, columns) = (self.about.task, self.about.features.len());
         let graph = Graph::from(self.network.clone());
         let models = models::models(experiment, &graph, task)?.models;
@@ -115,8 +132,8 @@ impl Common {
         let weights = weights.map(|model| model.size(columns, task)).max().unwrap_or(0);
         let (names, points) = (self.about.features.clone().into(), self.public.rows());
         let largest_front = largest_front(&self.network).unwrap_or(0);
-        let (points, is_tuned) = ((points, points), experiment.is_tuned_at_sites());
-        let sizes = MessageSizes { task, names, weights, points, largest_front, is_tuned };
+        let points = (points, points);
+        let sizes = MessageSizes { task, names, weights, points, largest_front, tuning };
         let at_sites = experiment.method.approach.at_sites();
         Ok(at_sites.map_or(0, |method| method.largest_message(&sizes)))
     }
@@ -159,16 +176,26 @@ pub(super) fn checked_models(
     graph: &Graph,
     about: &DataSchema,
 ) -> Result<models::Models> {
+    let models = models::models(experiment, graph, about.task)?;
+    check_all(experiment, &models, graph, about)?;
+    Ok(models)
+}
+
+/// Refuses models that a method cannot take between sites.
+fn check_all(
+    experiment: &Experiment,
+    models: &models::Models,
+    graph: &Graph,
+    about: &DataSchema,
+) -> Result<()> {
     let (names, task) = (graph.network.names(), about.task);
-    let models = models::models(experiment, graph, task)?;
     models.check_method(&experiment.method, (names, &about.features), task)?;
     models.check_known(about.known.as_ref(), names)?;
     if experiment.method.approach.facts().needs_weights {
         let (kind, columns) = (experiment.method.name(), about.features.len());
         models.check_weights(kind, names, columns, task)?;
     }
-    check_models(experiment, task, &models.models, &graph.network)?;
-    Ok(models)
+    check_models(experiment, task, &models.models, &graph.network)
 }
 
 /// Refuses what needs rows of all nodes in one place.
@@ -185,6 +212,7 @@ pub(super) fn check(experiment: &Experiment) -> Result<()> {
     if experiment.is_tuned_at_sites() {
         check_tuning(experiment, at_sites, refused)?;
     }
+    check_judging(experiment, refused)?;
     if method.run.weighting == Weighting::Rows {
         return refused("method.weighting", "\"rows\"", "\"nodes\"");
     }
@@ -225,6 +253,28 @@ fn check_tuning(
     Ok(())
 }
 
+/// Refuses shuffles of which nothing would be judged, and those of methods that tell strangers more than predictions or
+/// weights.
+fn check_judging(
+    experiment: &Experiment,
+    refused: impl Fn(&str, &str, &str) -> Result<()>,
+) -> Result<()> {
+    let (method, keys) = (&experiment.method, &experiment.federation);
+    let found = keys.shuffles.to_string();
+    if keys.shuffles > 0 && !keys.judge {
+        return refused("federation.shuffles", &found, "0, or federation.judge = true");
+    }
+    let facts = method.approach.facts();
+    if keys.shuffles > 0 && (facts.asks_and_answers || facts.is_led) {
+        let expected = format!(
+            "0 (by method.kind = \"{}\" strangers would tell each other sums over rows, or answer probes)",
+            method.name()
+        );
+        return refused("federation.shuffles", &found, &expected);
+    }
+    Ok(())
+}
+
 /// Refuses splits by time that need the times of all nodes in one place.
 fn check_split(experiment: &Experiment) -> Result<()> {
     let Some(split) = experiment.data.time_split() else { return Ok(()) };
@@ -254,6 +304,12 @@ fn check_models(
     if experiment.is_tuned_at_sites() {
         check_budget(experiment, network)?;
     }
+    if experiment.federation.judge && leader(network).is_none() {
+        return Err(Error::input(
+            "federation.judge is true, expected false in a federation whose network falls apart: nodes that cannot reach \
+             each other cannot add anything up",
+        ));
+    }
     // Made for its refusals only: what a network lacks must be said before there are kits.
     at_sites.federated(method.strength.given(), Place { network, nodes: &[], scales: None })?;
     Ok(())
@@ -280,13 +336,67 @@ fn check_budget(experiment: &Experiment, network: &Network) -> Result<()> {
     }
 }
 
+/// What a site brings itself, beside its rows.
+#[derive(Debug, Clone, Default)]
+pub struct OwnModels {
+    /// The models of some of its nodes, in the place of those of the experiment.
+    pub models: Vec<CustomModel>,
+    /// The names of nodes for which nobody measures what predictions tell of single rows.
+    pub unmeasured: Vec<String>,
+}
+
+impl OwnModels {
+    /// Refuses models where none may be brought, and names that are not theirs.
+    fn check(&self, experiment: &Experiment, network: &Network, own: &[NodeId]) -> Result<()> {
+        let names = network.names();
+        if let Some(first) = self.models.first().filter(|_| !experiment.federation.own_models) {
+            return Err(Error::input(format!(
+                "node '{}' has a {} of its own, which this federation does not take: whoever makes the project must \
+                 write own_models = true in [federation] of the experiment, by which all sites train in the units of \
+                 the table",
+                names[first.node], first.kind
+            )));
+        }
+        if let Some(other) = self.models.iter().find(|brought| !own.contains(&brought.node)) {
+            let name = &names[other.node];
+            return Err(Error::input(format!(
+                "there is a model for '{name}', which is no node of this site"
+            )));
+        }
+        let has_model = |name: &String| self.models.iter().any(|own| names[own.node] == *name);
+        match self.unmeasured.iter().find(|name| !has_model(name)) {
+            None => Ok(()),
+            Some(name) => Err(Error::input(format!(
+                "the floor is waived for '{name}', which is no node of this site with a model of its own"
+            ))),
+        }
+    }
+
+    /// The models of all nodes with these in their places, and the nodes that have them.
+    fn placed(
+        &self,
+        experiment: &Experiment,
+        graph: &Graph,
+        about: &DataSchema,
+    ) -> Result<(models::Models, Vec<NodeId>)> {
+        let models = models::models(experiment, graph, about.task)?;
+        // The others were checked when the kits were made.
+        if self.models.is_empty() {
+            return Ok((models, Vec::new()));
+        }
+        let models = models.with(self.models.clone());
+        check_all(experiment, &models, graph, about)?;
+        Ok((models, self.models.iter().map(|model| model.node).collect()))
+    }
+}
+
 impl Assembly {
-    /// The study of one site: rows of its own nodes, in the network that all share.
+    /// The study of one site: rows of its own nodes, in the network that all share, with the models that it brings.
     pub fn at_site(
         experiment: &Experiment,
         table: &Table,
         common: Common,
-        own: &[NodeId],
+        (own, brought): (&[NodeId], OwnModels),
     ) -> Result<Self> {
         let table = &TimedTable::read(&experiment.data, table.clone())?;
         let Common { network, mut about, public, scales, class_weights } = common;
@@ -302,6 +412,7 @@ impl Assembly {
             }
         }
         check_own(table, &about, &network, own)?;
+        brought.check(experiment, &network, own)?;
         let graph = Graph::from(network);
         let plan = about.column_plan();
         let known =
@@ -312,7 +423,7 @@ impl Assembly {
         check_training(experiment, &table.source, &plan)?;
         target::check_metric(experiment, about.task, &rows.data)?;
         rows.scale(scales.as_ref())?;
-        let models = models::models(experiment, &graph, about.task)?;
+        let (models, own_models) = brought.placed(experiment, &graph, &about)?;
         let nodes = graph.network.len();
         let mut settings = settings(experiment, &graph, AllowedMethods::default());
         // Training alone is tuned as fit tunes it; the models of the federation keep their ridge.
@@ -328,7 +439,9 @@ impl Assembly {
             scales,
             settings,
         };
-        leakage::check(experiment, &study, own)?;
+        leakage::check(experiment, &study, (own, &own_models))?;
+        let measured = floor::check(&study, (&own_models, &brought.unmeasured), &models.kinds)?;
+        rows.notes.extend(measured);
         Ok(Self {
             study,
             about,

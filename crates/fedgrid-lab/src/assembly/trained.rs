@@ -36,7 +36,9 @@ impl Trained {
         // Before rows are scaled: units go by what a row counts for, by its class and exposure, too.
         let trained = Dataset::all_rates(trained(rows, plan, class_weights.as_deref()));
         let counts = counts(&trained);
-        let scales = Scales::of(names, &trained, models)?;
+        // A model from Python reads rows in the units that its author knows.
+        let has_own_models = experiment.federation.own_models;
+        let scales = Scales::of(names, &trained, models)?.filter(|_| !has_own_models);
         // Rows that validate and test, too, but none of them has a say in the units.
         rows.scale(scales.as_ref())?;
         Ok(Self { class_weights, counts, scales })

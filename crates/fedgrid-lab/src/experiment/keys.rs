@@ -15,6 +15,9 @@ use crate::error::{Error, Result};
 /// How many known names are listed where none is near.
 const MOST_LISTED_NAMES: usize = 8;
 
+/// How many keys of a section are listed whole. No section has more; where no kind is named, those of all kinds are.
+const MOST_LISTED_KEYS: usize = 40;
+
 /// How much of a table is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extent {
@@ -30,7 +33,7 @@ pub(super) fn check(table: &toml::Table, source: &str, extent: Extent) -> Result
     // On a copy: what users wrote stays as it is for messages and for the stored file.
     let mut table = table.clone();
     ModelSection::in_full(&mut table);
-    check_table(&table, (&schema, &schema), "", extent).map_err(|sentence| {
+    check_table(&table, (schema, schema), "", extent).map_err(|sentence| {
         Error::input(if source.is_empty() { sentence } else { format!("{source}: {sentence}") })
     })
 }
@@ -134,7 +137,9 @@ fn unknown(path: &str, prefix: &str, all_kinds: &Json, schema: &Json) -> String 
         let others: Vec<String> = all.filter(|name| !names.contains(name)).collect();
         names.extend(others);
     }
-    format!("unknown key '{path}'{}", advice(path, names.iter().map(String::as_str)))
+    // A section has few keys, and one that is not listed is taken for one that there is not.
+    let most = if names.len() > MOST_LISTED_KEYS { MOST_LISTED_NAMES } else { names.len() };
+    format!("unknown key '{path}'{}", advice_of(path, names.iter().map(String::as_str), most))
 }
 
 /// Puts the keys of a definition in the place of a reference to it, behind those that are there.
@@ -238,11 +243,16 @@ pub(super) fn resolved<'a>(schema: &'a Json, root: &'a Json) -> &'a Json {
 
 /// What follows a name that is not known: the nearest one that is, or those there are.
 pub fn advice<'a>(word: &str, names: impl Iterator<Item = &'a str> + Clone) -> String {
+    advice_of(word, names, MOST_LISTED_NAMES)
+}
+
+/// The same with so many names at most.
+fn advice_of<'a>(word: &str, names: impl Iterator<Item = &'a str> + Clone, most: usize) -> String {
     if let Some(near) = nearest(word, names.clone()) {
         return format!("; did you mean '{near}'?");
     }
-    let more = if names.clone().count() > MOST_LISTED_NAMES { ", …" } else { "" };
-    let listed: Vec<&str> = names.take(MOST_LISTED_NAMES).collect();
+    let more = if names.clone().count() > most { ", …" } else { "" };
+    let listed: Vec<&str> = names.take(most).collect();
     format!("; known are {}{more}", listed.join(", "))
 }
 
@@ -286,7 +296,8 @@ mod tests {
         );
         assert_eq!(
             message("[quantum]\nx = 1"),
-            "x.toml: unknown key 'quantum'; known are title, seed, data, network, model, method, public, compare, …"
+            "x.toml: unknown key 'quantum'; known are title, seed, data, network, model, method, public, compare, \
+             federation"
         );
     }
 

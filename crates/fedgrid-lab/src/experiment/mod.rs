@@ -71,10 +71,11 @@ pub struct Experiment {
 }
 
 impl Experiment {
-    /// Whether the order of the table's rows means something.
+    /// Whether the order of the table's rows means something: to a method, or to models that sites bring, whose authors
+    /// may have meant something by it.
     #[must_use]
     pub fn is_of_row_order(&self) -> bool {
-        self.method.approach.facts().is_of_row_order
+        self.method.approach.facts().is_of_row_order || self.federation.own_models
     }
 
     /// Whether sites of a federation choose the strength together.
@@ -116,6 +117,24 @@ pub struct FederationKeys {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub tuning_bytes: Option<u64>,
+    /// Whether sites may bring models of their own, from Python, in the place of those of `[model]`. All nodes then
+    /// train in the units of the table, as they do in one process with models from Python.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub own_models: bool,
+    /// Whether sites find out together, after training, whether the network helped all of them. Sums over the test rows
+    /// of each node, never of fewer than five rows, then go along the network to the node that leads.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub judge: bool,
+    /// How many networks with shuffled nodes are trained, too, so that the verdict can tell whether the shape of the
+    /// network is why. Nodes that are no neighbours then exchange what the method exchanges: predictions, or weights.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    #[schemars(range(min = 0, max = 20))]
+    pub shuffles: usize,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 impl FederationKeys {

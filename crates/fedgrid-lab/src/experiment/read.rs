@@ -1,6 +1,9 @@
 //! From a file, flags and `--set` to a checked experiment.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::OnceLock,
+};
 
 use serde_json::Value as Json;
 
@@ -27,8 +30,10 @@ fn is_table(path: &Path) -> bool {
 impl Experiment {
     /// The JSON schema of experiment files.
     #[must_use]
-    pub fn schema() -> Json {
-        schemars::schema_for!(Self).to_value()
+    pub fn schema() -> &'static Json {
+        // It is asked for whenever an experiment is read, and making it takes a millisecond.
+        static SCHEMA: OnceLock<Json> = OnceLock::new();
+        SCHEMA.get_or_init(|| schemars::schema_for!(Self).to_value())
     }
 
     /// Reads an experiment file as a table, to be overridden and then read.

@@ -22,7 +22,7 @@ impl Experiment {
         );
         let sections = schema["properties"].as_object().into_iter().flatten();
         for (name, section) in sections {
-            let inner = resolved(section, &schema);
+            let inner = resolved(section, schema);
             let about = words(section);
             let heading = if inner.get("properties").is_some() || inner.get("oneOf").is_some() {
                 format!("[{name}]")
@@ -37,16 +37,16 @@ impl Experiment {
             if let Some(nodes) = inner.pointer("/oneOf/0/properties/nodes") {
                 write!(text, "\n`[{name}.nodes.<name>]`: {}\n", words(nodes)).expect(MEMORY);
             }
-            table(&mut text, inner, &schema);
-            subsections(&mut text, name, inner, &schema);
+            table(&mut text, inner, schema);
+            subsections(&mut text, name, inner, schema);
             for variant in inner.get("oneOf").and_then(Json::as_array).into_iter().flatten() {
                 if let Some(kind) = variant["properties"]["kind"]["const"].as_str() {
                     let is_usual = variant["properties"]["kind"].get("default").is_some();
                     let usual = if is_usual { " This is the default kind." } else { "" };
                     let about = words(variant);
                     write!(text, "\n### `kind = \"{kind}\"`\n\n{about}{usual}\n").expect(MEMORY);
-                    table(&mut text, variant, &schema);
-                    subsections(&mut text, name, variant, &schema);
+                    table(&mut text, variant, schema);
+                    subsections(&mut text, name, variant, schema);
                 }
             }
         }

@@ -17,7 +17,7 @@ macro_rules! figures {
     ($($name:literal),* $(,)?) => {
         &[$(FigureEntry {
             name: Cow::Borrowed($name),
-            text: Cow::Borrowed(include_str!(concat!("../../../../figures/", $name, ".toml"))),
+            text: Cow::Borrowed(include_str!(concat!("../../figures/", $name, ".toml"))),
         }),*]
     };
 }

@@ -222,7 +222,7 @@ fn numbered(values: impl Iterator<Item = f64>) -> Vec<(f64, f64)> {
     values.enumerate().map(|(index, value)| ((index + 1) as f64, value)).collect()
 }
 
-fn over_rounds(label: &str, points: Vec<(f64, f64)>, scale: AxisScale) -> String {
+pub(super) fn over_rounds(label: &str, points: Vec<(f64, f64)>, scale: AxisScale) -> String {
     let x = Axis::within(points.iter().map(|point| point.0).chain([0.0]));
     let y = Axis::over(scale, points.iter().map(|point| point.1));
     let every = points.len().div_ceil(MAX_LINE_POINTS);

@@ -7,6 +7,7 @@ mod coefficients;
 mod columns;
 mod data;
 mod evidence;
+mod federation;
 mod intervals;
 mod origins;
 mod pivots;
@@ -18,6 +19,7 @@ mod matrix;
 mod metrics;
 mod theory;
 mod view;
+pub mod live;
 
 use minijinja::{Environment, UndefinedBehavior, Value, context};
 
@@ -53,7 +55,11 @@ const METRICS: Section = Section {
 };
 
 /// The parts between the map and how training went, in their order.
-const SECTIONS: [Section; 8] = [
+const SECTIONS: [Section; 9] = [
+    Section {
+        template: include_str!("federation.html"),
+        values: |page| federation::federation(page.outcome),
+    },
     Section {
         template: include_str!("origins.html"),
         values: |page| origins::origins(page.outcome),
@@ -220,7 +226,10 @@ mod tests {
     use std::collections::BTreeMap;
 
     use fedgrid::{
-        compare::{Certificate, Contestant, Kind, NetworkEvidence, PathPoint, RoleMeasures},
+        compare::{
+            Certificate, Contestant, Difference, JointVerdict, Kind, NetworkEvidence, PathPoint,
+            RoleMeasures,
+        },
         metric::{ClassMeasures, Measures, NumberMeasures, Reliability, ReliabilityBin},
         observe::Round,
         uncertainty::{CalibrationRows, CovarianceChoice, VarianceSource},
@@ -232,9 +241,9 @@ mod tests {
         coefficients::{CoefficientName, NodeCoefficients},
         outcome::{
             CandidateOutcome, CoefficientOutcome, ColumnOutcome, Comparison, Correlation, Coverage,
-            Entry, EvidenceOutcome, Gain, LearnedSummary, MethodCandidate, MethodUsed,
-            NetworkSummary, NodeInterval, NodeOutcome, OriginOutcome, ResidualCheck, Shape, Spread,
-            Uncertainty, Variances,
+            Entry, EvidenceOutcome, FederationOutcome, Gain, JudgedNode, LearnedSummary,
+            MethodCandidate, MethodUsed, NetworkSummary, NodeInterval, NodeOutcome, OriginOutcome,
+            ResidualCheck, Shape, Spread, Uncertainty, Variances,
         },
     };
 
@@ -435,6 +444,37 @@ mod tests {
         }
     }
 
+    /// What sites have found together, with a name that must not become markup.
+    fn judged() -> FederationOutcome {
+        let gain = Difference { gain: 1.25, standard_error: 0.35, degrees: 9.0, error: 4.5 };
+        let all = [Contestant::Local, Contestant::Pooled, Contestant::Shrunk, Contestant::Network];
+        let errors = all.into_iter().chain([Contestant::Shuffled(0)]);
+        FederationOutcome {
+            unjudged: vec!["A <mixed> model was not tried.".into()],
+            verdict: "On 30 test rows of all sites: your network helps.".into(),
+            joint: JointVerdict {
+                verdict: None,
+                errors: errors.zip([4.5, 5.5, 3.75, 3.25, 3.5]).collect(),
+                gains: all[..3].iter().map(|other| (*other, gain)).collect(),
+                rows: 30.0,
+                judged: 3,
+                without_rows: 0,
+                few_rows: 0,
+                not_finite: 0,
+            },
+            shrunk_pull: Some(1.0),
+            nodes: vec![JudgedNode {
+                name: "<own>".into(),
+                rows: 12,
+                local: Some(4.125),
+                mean: Some(5.0),
+                shrunk: Some(3.5),
+                network: Some(3.0),
+                shuffled: Some(3.25),
+            }],
+        }
+    }
+
     /// Three nodes with all that a run can find.
     pub(super) fn complete() -> Outcome {
         let spread = Some(Spread { repeats: 5, min: 2.6, max: 3.4, deviation: 0.2 });
@@ -457,6 +497,7 @@ mod tests {
             classes: Vec::new(),
             advised: None,
             at_site: None,
+            federation: Some(judged()),
             comparison: Comparison {
                 local: Some(entry(4.0, Some(4.2))),
                 pooled: Some(entry(5.0, Some(5.5))),
@@ -561,6 +602,11 @@ mod tests {
             "0.250 (given)",
             "121.0 with 1 covariance as well; these are taken",
             "Likelier with the network.",
+            "Did the network help all sites?",
+            "A &lt;mixed&gt; model was not tried.",
+            "one model, the mean of all sites",
+            "1.25 ± 0.350",
+            "&lt;own&gt;",
             "Origin by origin",
             "2024-05-08",
             "2.50</td>",

@@ -171,6 +171,7 @@ impl Serving<'_> {
         served.notes = planned.notes();
         served.notes.extend(beyond.sentences(about, nodes.len(), |row| table.number_of(row)));
         served.notes.extend(unknown_notes(&groups));
+        served.notes.extend(without_rows_note(&groups));
         self.add_interval_notes(&groups, &mut served);
         served.nodes = nodes;
         Ok(served)
@@ -226,7 +227,9 @@ impl Serving<'_> {
         for (node, rows) in rows_of {
             let known = self.models.by_node.get(node);
             let stand = match known {
-                Some(model) => Stand { model: model.clone(), by: own },
+                Some(model) => unseen
+                    .without_rows(node)?
+                    .unwrap_or_else(|| Stand { model: model.clone(), by: own }),
                 None => unseen
                     .model(node)?
                     .map_err(|reason| self.refusal(table, (node, rows[0]), &reason))?,
@@ -267,6 +270,18 @@ impl Serving<'_> {
             ));
         }
     }
+}
+
+/// Which rows are of nodes of the run that have no training row, and are predicted by their neighbours.
+fn without_rows_note(groups: &[NodeRows]) -> Option<String> {
+    let is_stood_in = |group: &&NodeRows| group.is_known && group.by == PredictedBy::Neighbours;
+    let own: Vec<&NodeRows> = groups.iter().filter(is_stood_in).collect();
+    let rows = counted(own.iter().map(|group| group.rows.len()).sum(), "row");
+    let names = own.iter().map(|group| group.node);
+    let who = listed(names, "has no training row", "have no training row");
+    let whose = if own.len() == 1 { "its" } else { "their" };
+    (!own.is_empty())
+        .then(|| format!("{who}: {rows} predicted by the mean of {whose} neighbours' models"))
 }
 
 /// Which rows are of nodes that the run does not know, and who predicts them.

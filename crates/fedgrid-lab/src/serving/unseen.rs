@@ -144,9 +144,21 @@ impl<'a> Unseen<'a> {
         Ok(Ok(common))
     }
 
+    /// What predicts a node of the run that has no training row, by a method that knows of no network: the mean of its
+    /// neighbours' models; none if its own model does.
+    pub(super) fn without_rows(&self, node: &str) -> Result<Option<Stand>> {
+        let is_asked = !matches!(self.rule, Some(UnknownRule::Pooled | UnknownRule::Refuse));
+        let near = self.models.neighbours_without_rows(node).filter(|_| is_asked);
+        let model = near.map(|near| self.mean_of(near)).transpose()?.flatten();
+        Ok(model.map(|model| Stand { model, by: PredictedBy::Neighbours }))
+    }
+
     /// The mean of its neighbours' models; none if it has none.
     fn blended(&self, near: &NewNodes, node: &str) -> Result<Option<Arc<dyn Hypothesis>>> {
-        let neighbours = near.near.get(node).map_or(&[][..], Vec::as_slice);
+        self.mean_of(near.near.get(node).map_or(&[][..], Vec::as_slice))
+    }
+
+    fn mean_of(&self, neighbours: &[(String, f64)]) -> Result<Option<Arc<dyn Hypothesis>>> {
         let part = |(name, weight): &(String, f64)| {
             Some((*weight, self.models.by_node.get(name)?.clone()))
         };

@@ -77,7 +77,9 @@ impl FinishedRun {
                 nodes[second].name
             ))),
             [] => {
-                let known = nodes.iter().flat_map(|node| [node.name.as_str(), node.called()]);
+                let known = nodes.iter().flat_map(|node| {
+                    std::iter::once(node.name.as_str()).chain(node.label.as_deref())
+                });
                 let (advice, folder) = (advice(name, known), self.folder.display());
                 let found = format!("'{name}' is not a node of the run in '{folder}'{advice}");
                 Err(Error::input(found))

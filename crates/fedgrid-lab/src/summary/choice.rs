@@ -2,6 +2,7 @@
 
 use fedgrid::compare::{MethodKind, Study};
 
+use super::all_of;
 use crate::{experiment::MethodSection, number::significant, outcome::MethodCandidate};
 
 /// The methods that the study's own was chosen from.
@@ -45,6 +46,6 @@ pub(super) fn note(study: &Study) -> Option<String> {
         "The method is {kind}, for the least error {rows}: {}, against {}{absent}. Test rows had no part in the \
          choice.",
         error(chosen),
-        others.join(" and ")
+        all_of(&others)
     ))
 }

@@ -2,6 +2,7 @@
 
 mod choice;
 mod evidence;
+mod federation;
 mod origins;
 mod uncertainty;
 mod updated;
@@ -12,8 +13,8 @@ use std::sync::Arc;
 
 use fedgrid::{
     compare::{
-        Card, Contestant, Fitted, MessageSizes, NodeScore, RoleMeasures, Strength, Verdict,
-        Weighting,
+        Card, Contestant, Fitted, MessageSizes, MessageTuning, NodeScore, RoleMeasures, Strength,
+        Verdict, Weighting,
     },
     metric::Measures,
     network::NodeId,
@@ -21,6 +22,7 @@ use fedgrid::{
 
 use self::verdict::VerdictText;
 pub use self::{
+    federation::{Judged, federation},
     origins::OriginCards,
     uncertainty::{basis, level_in_words, variances},
     updated::updated,
@@ -67,6 +69,7 @@ pub fn outcome(
             nodes: study.network.len(),
             rows: scored_rows(cards, main),
             is_quick: study.settings.is_quick,
+            pooled: "pooled",
         }
         .sentence(),
         verdict_kind: verdict.as_ref().map(|verdict| verdict.kind),
@@ -75,6 +78,7 @@ pub fn outcome(
         metric: study.metric().name().into(),
         classes: assembly.about.classes.clone(),
         at_site: None,
+        federation: None,
         theory: strength.and_then(|strength| theory(study, strength, fitted, &of_nodes)),
         nodes,
         gain: verdict.as_ref().map(gain),
@@ -255,6 +259,14 @@ fn clusters(of_nodes: &[usize]) -> Clusters {
     Clusters { count, sizes }
 }
 
+/// Some things one after the other: `a, b and c`.
+fn all_of(parts: &[String]) -> String {
+    match parts {
+        [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
+        _ => parts.concat(),
+    }
+}
+
 /// The strength that was chosen for the study's own method.
 fn strength(cards: &[Card], main: Contestant) -> Option<Strength> {
     cards.iter().find(|card| card.contestant == main).map(|card| card.strength)
@@ -300,8 +312,14 @@ fn bytes_per_round(assembly: &Assembly) -> usize {
     let sent = |from: usize, to: usize| {
         let names = names.clone();
         let points = (points(from), points(to));
-        let sizes =
-            MessageSizes { task, names, weights: 0, points, largest_front: 0, is_tuned: false };
+        let sizes = MessageSizes {
+            task,
+            names,
+            weights: 0,
+            points,
+            largest_front: 0,
+            tuning: MessageTuning::None,
+        };
         study.settings.method.at_sites().map_or(0, |method| method.largest_message(&sizes))
     };
     let both = |a: usize, b: usize| sent(a, b) + sent(b, a);

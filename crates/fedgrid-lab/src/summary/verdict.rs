@@ -3,6 +3,7 @@
 
 use fedgrid::compare::{Contestant, Difference, Kind, MethodKind, Verdict};
 
+use super::all_of;
 use crate::{
     number::{count, percent, significant},
     outcome::{Comparison, Entry},
@@ -22,6 +23,8 @@ pub(super) struct VerdictText<'a> {
     pub(super) rows: String,
     /// Whether it was a first look.
     pub(super) is_quick: bool,
+    /// What the one model for all is called.
+    pub(super) pooled: &'static str,
 }
 
 /// The method that the sentence of a verdict advises: the experiment's own, unless it says to use another.
@@ -67,6 +70,10 @@ impl VerdictText<'_> {
         }
     }
 
+    fn name(&self, contestant: Contestant) -> String {
+        if contestant == Contestant::Pooled { self.pooled.into() } else { contestant.to_string() }
+    }
+
     fn error(&self, contestant: Contestant) -> String {
         let entry = self.comparison.entry(contestant);
         entry.map_or_else(String::new, |entry| self.comparison.digits().text(entry.error()))
@@ -84,7 +91,7 @@ impl VerdictText<'_> {
 
     fn of_network(&self, verdict: &Verdict) -> String {
         let (network, rival) = (self.error(Contestant::Network), self.error(verdict.rival));
-        let (name, shuffles) = (verdict.rival, self.shuffles());
+        let (name, shuffles) = (self.name(verdict.rival), self.shuffles());
         match verdict.kind {
             Kind::Network | Kind::Hub => {
                 let (gaining, nodes) = (count(verdict.better), count(self.nodes));
@@ -96,8 +103,11 @@ impl VerdictText<'_> {
             Kind::CouplingOnly if adds_no_shape(verdict) => {
                 let shuffled = self.comparison.shuffled.as_ref().map(Entry::error);
                 let advised = advised(verdict, self.main);
-                let advice =
-                    if advised == self.main { String::new() } else { format!("; use {advised}") };
+                let advice = if advised == self.main {
+                    String::new()
+                } else {
+                    format!("; use {}", self.name(advised))
+                };
                 format!(
                     "Coupling the nodes helps, but the shape of your network does not: error \
                      {network} with it and {} when its nodes are shuffled, the same within 1 %, \
@@ -114,7 +124,7 @@ impl VerdictText<'_> {
                     "your network adds less than 1 % to it"
                 },
                 difference(&verdict.gain),
-                advised(verdict, self.main)
+                self.name(advised(verdict, self.main))
             ),
             Kind::Coupling => format!("Coupling the nodes helps. {}", self.unconfirmed(verdict)),
             Kind::Pooled | Kind::Local => self.denied(advised(verdict, self.main)),
@@ -125,7 +135,8 @@ impl VerdictText<'_> {
     /// What is enough instead of the network.
     fn denied(&self, enough: Contestant) -> String {
         format!(
-            "Your network does not help here; use {enough}: error {} against {} with the network.",
+            "Your network does not help here; use {}: error {} against {} with the network.",
+            self.name(enough),
             self.error(enough),
             self.error(Contestant::Network)
         )
@@ -134,7 +145,7 @@ impl VerdictText<'_> {
     /// What the rows could not confirm.
     fn unconfirmed(&self, verdict: &Verdict) -> String {
         let (network, rival) = (self.error(Contestant::Network), self.error(verdict.rival));
-        let (name, shuffles, rows) = (verdict.rival, self.shuffles(), &self.rows);
+        let (name, shuffles, rows) = (self.name(verdict.rival), self.shuffles(), &self.rows);
         let errors = format!("error {network} with it against {rival} without it ({name}; {})", {
             difference(&verdict.gain)
         });
@@ -231,7 +242,7 @@ impl VerdictText<'_> {
             .keys()
             .any(|name| MethodKind::named(name).is_some_and(|kind| kind.facts().uses_network));
         let network = if is_tried { "" } else { "; no network was tried" };
-        format!("The error of {main} is {own}, against {}{network}.", others.join(" and "))
+        format!("The error of {main} is {own}, against {}{network}.", all_of(&others))
     }
 }
 
@@ -303,6 +314,7 @@ mod tests {
             nodes: 4,
             rows,
             is_quick: false,
+            pooled: "pooled",
         };
         (text.sentence(), advised(&verdict, text.main))
     }

@@ -13,17 +13,22 @@ mod shared_state;
 mod health;
 mod options;
 mod order;
+mod stage;
+mod events;
 mod status;
+mod watched;
 mod report;
 mod trace;
 
 use std::{
     collections::{BTreeMap, VecDeque},
     ops::ControlFlow,
+    path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
 };
 
+pub use events::{AgentEvent, EventKind};
 use fedgrid::{
     method::{Durable, Method},
     network::{Edge, Network, View},
@@ -37,10 +42,14 @@ use ledgers::Ledgers;
 pub use options::{AgentOutcome, Options};
 pub use order::OperatorOrder;
 use shared_state::SharedState;
-pub use status::{NeighbourStatus, Phase, Status};
+pub use stage::Stage;
+pub use status::{NeighbourStatus, Phase, Status, Traffic};
 use trace::Trace;
+pub use watched::Score;
+use watched::Watched;
 
 use crate::{
+    audit::AuditLog,
     checkpoint::Store,
     error::{Error, Result},
     frame::{Frame, FrameVerifier, LARGEST_FRAME_BYTES, seal},
@@ -72,6 +81,12 @@ pub fn network_of(manifest: &Manifest) -> Result<Network> {
     Ok(Network::new(names, manifest.edges.iter().map(edge))?)
 }
 
+/// Which process hosts which of its nodes.
+fn layout_of(manifest: &Manifest) -> Result<Layout> {
+    let process_of: Vec<usize> = manifest.nodes.iter().map(|node| node.process as usize).collect();
+    Ok(Layout::new(&network_of(manifest)?, &process_of)?)
+}
+
 /// Runs a process of a federation to its end, reporting its status now and then.
 pub fn run<M>(
     bundle: &SiteBundle,
@@ -83,13 +98,26 @@ pub fn run<M>(
 where
     M: Method<Participant: Durable>,
 {
+    run_scored(bundle, method, views, options, report, &mut |_| None)
+}
+
+/// The same, with an error of its models in the status.
+pub fn run_scored<M>(
+    bundle: &SiteBundle,
+    method: &M,
+    views: Vec<View>,
+    options: &Options,
+    report: &mut dyn FnMut(&Status) -> ControlFlow<()>,
+    score: &mut Score<'_>,
+) -> Result<AgentOutcome<M::Participant>>
+where
+    M: Method<Participant: Durable>,
+{
     let mut agent = Agent::new(bundle, method, views, options)?;
-    let ended = agent.turns(report);
-    agent.status.phase = match &ended {
-        Ok(()) if agent.finished => Phase::Finished,
-        _ => Phase::Stopped,
-    };
-    agent.refresh();
+    let ended = agent.turns(report, score).and_then(|()| agent.passes());
+    agent.end(&ended);
+    // It has ended: there is nothing left to stop.
+    let _ = report(&agent.status);
     let Agent { process, transport, finished, converged, status, .. } = agent;
     transport.close();
     ended.map(|()| AgentOutcome { process, finished, converged, status })
@@ -105,13 +133,17 @@ struct Agent<'a, P: Durable> {
     transport: Transport,
     shared_state: Arc<SharedState>,
     trace: Option<Trace>,
+    audit: Option<AuditLog>,
     status: Status,
+    watched: Watched,
     reported: Instant,
     /// Neighbours that follow a newer manifest: since when, and how many frames were accepted by then.
     newer: BTreeMap<usize, (Instant, u64)>,
     finished: bool,
     converged: bool,
     over: bool,
+    /// The folder of its state.
+    folder: PathBuf,
     _health: Option<Health>,
 }
 
@@ -123,9 +155,7 @@ impl<'a, P: Durable> Agent<'a, P> {
         options: &'a Options,
     ) -> Result<Self> {
         let manifest = &bundle.manifest;
-        let process_of: Vec<usize> =
-            manifest.nodes.iter().map(|node| node.process as usize).collect();
-        let layout = Layout::new(&network_of(manifest)?, &process_of)?;
+        let layout = layout_of(manifest)?;
         let assignment = &layout.assignments()[bundle.process as usize];
         let protocol = ProtocolSettings {
             digests: options.trace.is_some(),
@@ -140,7 +170,7 @@ impl<'a, P: Durable> Agent<'a, P> {
         // The folder is locked from here on: two agents on one state would be copies with the same epoch.
         let (store, found) = Store::open(&folder, bundle.owner())?;
         let ledgers = Ledgers::open(&options.ledgers, bundle, &mut process)?;
-        let shared_state = Arc::new(SharedState::new(bundle.project, now()));
+        let shared_state = Arc::new(SharedState::new(bundle.project, now(), options.tells_error));
         let nonce = u64::from_le_bytes(random_bytes()?);
         let (identity, state) = found;
         // What the start wants done waits in `begun` until the links are there.
@@ -152,6 +182,7 @@ impl<'a, P: Durable> Agent<'a, P> {
         });
         let health = health.transpose()?;
         let status = Status {
+            version: env!("CARGO_PKG_VERSION").into(),
             process: bundle.name().to_string(),
             run,
             manifest: manifest.number,
@@ -170,31 +201,41 @@ impl<'a, P: Durable> Agent<'a, P> {
             transport,
             shared_state,
             trace: options.trace.as_deref().map(Trace::open).transpose()?,
+            audit: audit_log(bundle, options)?,
             status,
+            watched: Watched::new(),
             reported: Instant::now(),
             newer: BTreeMap::new(),
             finished: false,
             converged: false,
             over: false,
+            folder,
             _health: health,
         };
         // Before anything is sent: an old state would answer again what its ledger has counted.
         agent.ledgers.check(&options.folder, &agent.process)?;
         agent.act(begun)?;
+        agent.begin();
         agent.ask_all();
         Ok(agent)
     }
 
     /// Turns until the process has ended.
-    fn turns(&mut self, report: &mut dyn FnMut(&Status) -> ControlFlow<()>) -> Result<()> {
+    fn turns(
+        &mut self,
+        report: &mut dyn FnMut(&Status) -> ControlFlow<()>,
+        score: &mut Score<'_>,
+    ) -> Result<()> {
         let begun = Instant::now();
         let mut tick = begun + self.options.tick;
-        let mut linger: Option<Instant> = None;
+        let (mut linger, mut deserted): (Option<Instant>, Option<Instant>) = (None, None);
+        let stage = &self.options.stage;
+        let was_passed = stage.is_passed(&self.folder);
         let (mut last_round, mut there) = (0, 0);
         while !self.over {
             let wait = tick.saturating_duration_since(Instant::now());
-            if let Some((_, bytes)) = self.transport.inbox().next(wait) {
-                self.receive(&bytes)?;
+            if let Some((from, bytes)) = self.transport.inbox().next(wait) {
+                self.receive(from, &bytes)?;
                 self.receive_more()?;
             } else {
                 // What was sent to a neighbour before it was there is lost, and sent again at once.
@@ -221,6 +262,7 @@ impl<'a, P: Durable> Agent<'a, P> {
             }
             self.shared_state.turn();
             if self.reported.elapsed() >= REPORT_EVERY {
+                self.watched.score(&self.process, score);
                 self.refresh();
                 if report(&self.status).is_break() || self.shared_state.is_stopped() {
                     return self.leave();
@@ -229,14 +271,17 @@ impl<'a, P: Durable> Agent<'a, P> {
             if self.finished {
                 let since = *linger.get_or_insert_with(Instant::now);
                 let waited = since.elapsed();
-                // Neighbours that have not finished may still need frames; but not for ever.
-                self.over |= waited >= self.options.linger;
-                self.over |= waited >= DESERTED_AFTER && self.is_deserted();
+                self.over |= was_passed || self.is_last_here();
+                // Neighbours that have not finished may still need frames; but not for ever, unless they are needed.
+                self.over |= !stage.has_next && waited >= self.options.linger;
+                // One that goes through earlier stages again is there, but for the moments in between.
+                deserted =
+                    if self.is_deserted() { deserted.or(Some(Instant::now())) } else { None };
+                let is_long = deserted.is_some_and(|since| since.elapsed() >= DESERTED_AFTER);
+                self.over |= !stage.has_next && is_long;
             }
         }
-        self.refresh();
-        // It has ended: there is nothing left to stop.
-        let _ = report(&self.status);
+        self.watched.score(&self.process, score);
         Ok(())
     }
 
@@ -244,17 +289,19 @@ impl<'a, P: Durable> Agent<'a, P> {
     /// one frame a round would leave the others to grow old in the inbox.
     fn receive_more(&mut self) -> Result<()> {
         while !self.over && self.reported.elapsed() < REPORT_EVERY {
-            let Some((_, bytes)) = self.transport.inbox().next(Duration::ZERO) else { break };
-            self.receive(&bytes)?;
+            let next = self.transport.inbox().next(Duration::ZERO);
+            let Some((from, bytes)) = next else { break };
+            self.receive(from, &bytes)?;
         }
         Ok(())
     }
 
-    fn receive(&mut self, bytes: &[u8]) -> Result<()> {
+    fn receive(&mut self, way: u32, bytes: &[u8]) -> Result<()> {
         match self.verifier.verify(bytes) {
             Ok(frame) => {
                 self.status.received_bytes += bytes.len() as u64;
                 let (from, epoch) = (frame.from, frame.epoch);
+                self.watched.received(from, bytes.len());
                 let actions = self.process.step(Event::Received { frame });
                 self.act(actions)?;
                 self.fence(from, epoch);
@@ -262,7 +309,9 @@ impl<'a, P: Durable> Agent<'a, P> {
             Err(refusal) => {
                 // Counted and named, no more: whoever sends garbage must not be able to stop an agent.
                 self.status.refused += 1;
-                self.status.notice = Some(format!("a frame was refused: {refusal}"));
+                let text = self.refused(way, refusal);
+                self.watched.events.add(EventKind::Refused, text.clone());
+                self.status.notice = Some(text);
             }
         }
         Ok(())
@@ -305,11 +354,20 @@ impl<'a, P: Durable> Agent<'a, P> {
     /// Makes bytes durable; what was given away is written down after the state that knows of it and
     /// before anything that follows from it leaves.
     fn persist(&mut self, slot: Slot, bytes: Vec<u8>) -> Result<()> {
+        let begun = Instant::now();
+        // Before the state: after a loss of power it begins with nothing sent that is not written down.
+        if let (Some(audit), Slot::State) = (&mut self.audit, slot) {
+            audit.sync()?;
+        }
         // State first: a ledger that counts more than its state would take that state for an old one.
         self.store.save(slot, bytes)?;
         match slot {
             Slot::Identity => Ok(()),
-            Slot::State => self.ledgers.charge(self.bundle, &self.process),
+            Slot::State => {
+                self.ledgers.charge(self.bundle, &self.process)?;
+                self.watched.checkpoint(begun.elapsed());
+                Ok(())
+            }
         }
     }
 
@@ -317,14 +375,17 @@ impl<'a, P: Durable> Agent<'a, P> {
         let manifest = &self.bundle.manifest;
         let sealed = seal(frame, &manifest.run.0, self.verifier.shape, &self.bundle.key);
         let to = u32::try_from(frame.to).unwrap_or(u32::MAX);
+        let name = manifest.process(to).map_or("", |to| &to.name);
         let Some(bytes) = sealed else {
-            let name = manifest.process(to).map_or_else(String::new, |to| to.name.clone());
             return Err(Error::TooLarge {
-                name,
+                name: name.into(),
                 bytes: frame.payload.len(),
                 cap: LARGEST_FRAME_BYTES,
             });
         };
+        if let Some(audit) = &mut self.audit {
+            audit.record(frame, bytes.len(), name, now())?;
+        }
         // A neighbour that is not there yet gets nothing pushed, and asks for the latest frames when it comes.
         self.shared_state.put_frame(to, frame.round, bytes.clone());
         self.transport.send(to, bytes);
@@ -338,7 +399,14 @@ impl<'a, P: Durable> Agent<'a, P> {
         }
     }
 
+    /// Remembers that all have finished this stage, where another follows.
+    fn passes(&self) -> Result<()> {
+        if self.finished && self.over { self.options.stage.pass(&self.folder) } else { Ok(()) }
+    }
+
     fn leave(&mut self) -> Result<()> {
+        // Who leaves before all have finished comes back to this stage.
+        self.finished &= !self.options.stage.has_next;
         let actions = self.process.step(Event::Leave);
         self.act(actions)
     }
@@ -351,14 +419,22 @@ fn links(
     shared_state: &Arc<SharedState>,
 ) -> Result<Transport> {
     let answers: Arc<dyn Answers> = Arc::clone(shared_state) as Arc<dyn Answers>;
+    let stage = &options.stage;
     let settings = SessionSettings {
-        manifest: &bundle.manifest,
+        manifest: stage.links.as_ref().unwrap_or(&bundle.manifest),
         role: SessionRole::Process(bundle.process),
         folder: &bundle.folder,
         listen: options.listen.as_deref(),
         scouting: options.scouting,
+        stage: stage.number,
     };
     Transport::new(&settings, bundle.process, &answers)
+}
+
+/// The log of what is sent, where one is kept.
+fn audit_log(bundle: &SiteBundle, options: &Options) -> Result<Option<AuditLog>> {
+    let open = |path| AuditLog::open(path, &bundle.manifest, &options.method);
+    options.audit.as_deref().map(open).transpose()
 }
 
 /// What is expected of each neighbour.

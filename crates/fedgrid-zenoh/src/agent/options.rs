@@ -7,7 +7,7 @@ use fedgrid::{
     runtime::protocol::{Process, ProtocolSettings},
 };
 
-use super::Status;
+use super::{Stage, Status};
 
 /// How an agent runs.
 #[derive(Debug, Clone)]
@@ -30,6 +30,14 @@ pub struct Options {
     pub linger: Duration,
     /// Where the digest of every node's state after every round is written, if anywhere.
     pub trace: Option<PathBuf>,
+    /// Where it is written down what was sent to whom, if anywhere.
+    pub audit: Option<PathBuf>,
+    /// The name of the method, for that log.
+    pub method: String,
+    /// Whether the operator may see the error on validation rows; on this machine it is seen anyway.
+    pub tells_error: bool,
+    /// Which of several runs this is, where they follow each other.
+    pub stage: Stage,
 }
 
 impl Options {
@@ -46,6 +54,10 @@ impl Options {
             scouting: false,
             linger: Duration::from_mins(10),
             trace: None,
+            audit: None,
+            method: String::new(),
+            tells_error: false,
+            stage: Stage::default(),
         }
     }
 }

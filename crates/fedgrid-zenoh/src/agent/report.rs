@@ -7,14 +7,48 @@ use fedgrid::{
     runtime::protocol::{Event, Notice, Reason, RoundMode},
 };
 
-use super::{Agent, NeighbourStatus, OUTDATED_AFTER, Phase};
+use super::{Agent, EventKind, NeighbourStatus, OUTDATED_AFTER, Phase, Traffic};
 use crate::{
+    audit::AuditLog,
     error::{Error, Result},
-    identity::now,
+    frame::{FrameRefusal, VERSION},
+    identity::{Hex, now},
     manifest::LinkProtocol,
+    transport::{ONE_THREAD, RUNTIME_VARIABLE, has_one_thread, needs_one_thread},
 };
 
 impl<P: Durable> Agent<'_, P> {
+    /// Takes note of the start.
+    pub(super) fn begin(&mut self) {
+        let (epoch, round) = (self.process.epoch(), self.process.round());
+        let text = format!("start {epoch}, from round {round}");
+        self.watched.events.add(EventKind::Started, text);
+        if let Some(notice) = self.status.notice.clone() {
+            self.watched.events.add(EventKind::Warning, notice);
+        }
+        if needs_one_thread(&self.bundle.manifest) && !has_one_thread() {
+            let text = format!(
+                "links over TLS without {RUNTIME_VARIABLE}='{ONE_THREAD}': this process may abort when a neighbour falls"
+            );
+            self.watched.events.add(EventKind::Warning, text);
+        }
+    }
+
+    /// Takes note of the end.
+    pub(super) fn end(&mut self, ended: &Result<()>) {
+        let round = self.process.round();
+        let (phase, kind, text) = match ended {
+            Ok(()) if self.finished => {
+                (Phase::Finished, EventKind::Finished, format!("ended after round {round}"))
+            }
+            Ok(()) => (Phase::Stopped, EventKind::Stopped, format!("stopped after round {round}")),
+            Err(error) => (Phase::Stopped, EventKind::Warning, error.to_string()),
+        };
+        self.status.phase = phase;
+        self.watched.events.add(kind, text);
+        self.refresh();
+    }
+
     pub(super) fn notice(&mut self, notice: &Notice) -> Result<()> {
         let name = |peer: usize| {
             let process = self.bundle.manifest.processes.get(peer);
@@ -28,24 +62,54 @@ impl<P: Durable> Agent<'_, P> {
                 }
                 let names = on.iter().map(|&peer| name(peer) + &self.trouble(peer));
                 let names = names.collect::<Vec<_>>().join(", ");
+                self.watched.waits(*round, on, &names);
                 Some(format!("round {round} waits for {names}"))
             }
             Notice::Learnt { round, digests } => {
                 return self.trace.as_mut().map_or(Ok(()), |trace| trace.write(*round, digests));
             }
-            // It is there: what was wrong with it before is out of date.
-            Notice::Joined { .. } => None,
-            Notice::Left { peer } => Some(format!("{} has left", name(*peer))),
+            Notice::Joined { peer, epoch } => {
+                let text = format!("{} has joined (start {epoch})", name(*peer));
+                self.watched.events.add(EventKind::Joined, text);
+                // It is there: what was wrong with it before is out of date.
+                None
+            }
+            Notice::Left { peer } => {
+                let text = format!("{} has left", name(*peer));
+                self.watched.events.add(EventKind::Gone, text.clone());
+                Some(text)
+            }
             Notice::Rejected { peer, reason } => {
                 self.status.refused += 1;
-                Some(format!("a frame of {} was refused: {reason}", name(*peer)))
+                let text = format!("a frame of {} was refused: {reason}", name(*peer));
+                self.watched.events.add(EventKind::Refused, text.clone());
+                Some(text)
             }
             Notice::RefusedBy { peer, reason } => {
-                Some(format!("{} does not accept this process: {reason}", name(*peer)))
+                let text = format!("{} does not accept this process: {reason}", name(*peer));
+                self.watched.events.add(EventKind::Warning, text.clone());
+                Some(text)
             }
         };
         self.status.notice = text;
         Ok(())
+    }
+
+    /// What is said of a frame that came on the way from a neighbour and was refused.
+    pub(super) fn refused(&self, way: u32, refusal: FrameRefusal) -> String {
+        match (refusal, self.bundle.manifest.process(way)) {
+            // Nobody else puts frames there, but on plain links; so this is said and stops nothing.
+            (FrameRefusal::Version(found), Some(neighbour)) => {
+                let (name, own) = (&neighbour.name, self.bundle.name());
+                let (old, number) =
+                    if found < VERSION { (name.as_str(), VERSION) } else { (own, found) };
+                format!(
+                    "{name} sends frames of version {found}, {own} has version {VERSION}: upgrade fedgrid at {old} to one \
+                     that has version {number}"
+                )
+            }
+            _ => format!("a frame was refused: {refusal}"),
+        }
     }
 
     /// What is known of why a neighbour is not there, in brackets.
@@ -152,6 +216,17 @@ impl<P: Durable> Agent<'_, P> {
         self.process.peers().all(|peer| peer.has_finished || !is_there(peer.peer))
     }
 
+    /// Whether every neighbour has finished, or is in a later stage already.
+    pub(super) fn is_last_here(&self) -> bool {
+        let own = self.options.stage.number;
+        let is_later = |peer: usize| {
+            let index = u32::try_from(peer).unwrap_or(u32::MAX);
+            self.transport.stage_of(index).is_some_and(|stage| stage > own)
+        };
+        let mut peers = self.process.peers();
+        self.options.stage.has_next && peers.all(|peer| peer.has_finished || is_later(peer.peer))
+    }
+
     /// Whether a neighbour seems to be there.
     pub(super) fn is_there(&self, peer: u32) -> bool {
         self.transport.manifest_of(peer).is_some()
@@ -163,13 +238,29 @@ impl<P: Durable> Agent<'_, P> {
         let record = self.process.own_record();
         let all = self.process.record().cloned();
         let round = self.process.round();
-        let seen = self.process.peers().map(|peer| NeighbourStatus {
-            name: self.bundle.manifest.processes[peer.peer].name.clone(),
-            there: u32::try_from(peer.peer).is_ok_and(|index| self.is_there(index)),
-            // Its durable round is the largest number then, which nobody wants to read.
-            round: if peer.has_finished { round } else { peer.durable_round },
-        });
-        let neighbours = seen.collect();
+        self.watched.at_round(round);
+        let neighbours: Vec<NeighbourStatus> = self
+            .process
+            .peers()
+            .map(|peer| {
+                let index = u32::try_from(peer.peer).unwrap_or(u32::MAX);
+                let (frames, bytes) = self.transport.sent_to(index);
+                NeighbourStatus {
+                    name: self.bundle.manifest.processes[peer.peer].name.clone(),
+                    there: self.is_there(index),
+                    // Its durable round is the largest number then, which nobody wants to read.
+                    round: if peer.has_finished { round } else { peer.durable_round },
+                    awaited: self.watched.is_awaited(peer.peer),
+                    sent: Traffic { frames, bytes },
+                    received: self.watched.received_of(peer.peer),
+                }
+            })
+            .collect();
+        self.watched.links(&self.status.neighbours, &neighbours);
+        if self.finished && self.status.phase != Phase::Finished {
+            let text = format!("training has ended after round {round}");
+            self.watched.events.add(EventKind::Finished, text);
+        }
         let status = &mut self.status;
         status.neighbours = neighbours;
         (status.epoch, status.round) = (self.process.epoch(), round);
@@ -180,6 +271,17 @@ impl<P: Durable> Agent<'_, P> {
                 _ => Phase::Training,
             };
         }
+        let waiting = status.neighbours.iter().filter(|seen| seen.awaited);
+        status.waiting_for = waiting.map(|seen| seen.name.clone()).collect();
+        status.round_age_seconds = self.watched.round_age().as_secs_f64();
+        status.validation = self.watched.validation;
+        status.checkpoints = self.watched.checkpoints;
+        status.checkpoint_seconds = self.watched.checkpoint_time.as_secs_f64();
+        if let Some(head) = self.audit.as_ref().map(AuditLog::head) {
+            status.audit_records = Some(head.records);
+            status.audit_head = Some(Hex(head.hash).to_string());
+        }
+        status.events = self.watched.events.latest();
         status.sent_bytes = self.transport.sent();
         (status.loss, status.residual) = (record.loss, record.residual);
         status.gap = all.as_ref().and_then(|all| all.gap).or(record.gap);

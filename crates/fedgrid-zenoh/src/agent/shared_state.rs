@@ -27,6 +27,8 @@ const STALLED_AFTER: Duration = Duration::from_mins(1);
 pub(super) struct SharedState {
     project: VerifyingKey,
     started: u64,
+    /// Whether the operator may see the error on validation rows.
+    tells_error: bool,
     stop: AtomicBool,
     state: Mutex<SharedFields>,
 }
@@ -39,13 +41,19 @@ struct SharedFields {
 }
 
 impl SharedState {
-    pub(super) fn new(project: VerifyingKey, started: u64) -> Self {
+    pub(super) fn new(project: VerifyingKey, started: u64, tells_error: bool) -> Self {
         let state = SharedFields {
             status: Status::default(),
             turned: Instant::now(),
             frames: BTreeMap::new(),
         };
-        Self { project, started, stop: AtomicBool::new(false), state: Mutex::new(state) }
+        Self {
+            project,
+            started,
+            tells_error,
+            stop: AtomicBool::new(false),
+            state: Mutex::new(state),
+        }
     }
 
     /// The agent's loop has turned.
@@ -97,9 +105,13 @@ impl Answers for SharedState {
             && OperatorOrder::verified(bytes, &self.project, self.started)
                 == Some(OperatorOrder::Stop)
         {
-            // The agent's own loop does the rest: this runs on a thread of Zenoh.
+            // The agent's own loop does the rest.
             self.stop.store(true, Ordering::Relaxed);
         }
-        self.health().1
+        let mut status = self.lock().status.clone();
+        if !self.tells_error {
+            status.validation = None;
+        }
+        serde_json::to_string(&status).expect("a status is plain values")
     }
 }

@@ -2,9 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The state of a process.
+use super::AgentEvent;
+
+/// The state of a process. What a process of another version does not tell is left at its default.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Status {
+    /// The version of its program.
+    pub version: String,
     /// The process.
     pub process: String,
     /// The run, as in the manifest.
@@ -31,16 +36,33 @@ pub struct Status {
     pub residual: f64,
     /// Its part of a bound on the objective above its minimum, where there is one.
     pub gap: Option<f64>,
+    /// The mean error on validation rows of its own, where it has some.
+    pub validation: Option<f64>,
+    /// The seconds since the last round was done, or since the process started.
+    pub round_age_seconds: f64,
+    /// The neighbours that the round waits for, and why if that is known.
+    pub waiting_for: Vec<String>,
+    /// How often state was made durable since the process started, and how many seconds that took.
+    pub checkpoints: u64,
+    /// The seconds of all checkpoints.
+    pub checkpoint_seconds: f64,
+    /// How many frames are in the log of what was sent, where there is one.
+    pub audit_records: Option<u64>,
+    /// The hash that the log ends with, in hexadecimal.
+    pub audit_head: Option<String>,
     /// Its neighbours.
     pub neighbours: Vec<NeighbourStatus>,
     /// Where health checks are answered on this machine, if anywhere.
     pub health: Option<String>,
     /// The last thing that an operator should know.
     pub notice: Option<String>,
+    /// What has happened lately, the last thing last.
+    pub events: Vec<AgentEvent>,
 }
 
 /// A neighbour as a process sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct NeighbourStatus {
     /// Its name.
     pub name: String,
@@ -48,6 +70,30 @@ pub struct NeighbourStatus {
     pub there: bool,
     /// Its last durable round.
     pub round: u64,
+    /// Whether the round waits for it.
+    pub awaited: bool,
+    /// The frames and bytes that were sent to it since the process started.
+    pub sent: Traffic,
+    /// Those of it that were accepted.
+    pub received: Traffic,
+}
+
+/// Frames and their bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Traffic {
+    /// How many frames.
+    pub frames: u64,
+    /// The bytes of all of them.
+    pub bytes: u64,
+}
+
+impl Traffic {
+    /// One frame more.
+    pub(crate) fn add(&mut self, bytes: u64) {
+        self.frames += 1;
+        self.bytes += bytes;
+    }
 }
 
 /// What a process is doing.
@@ -100,7 +146,12 @@ mod tests {
 
     #[test]
     fn a_line_says_who_where_and_how_far() {
-        let seen = |name: &str, there, round| NeighbourStatus { name: name.into(), there, round };
+        let seen = |name: &str, there, round| NeighbourStatus {
+            name: name.into(),
+            there,
+            round,
+            ..NeighbourStatus::default()
+        };
         let status = Status {
             process: "east".into(),
             round: 12,

@@ -1,9 +1,9 @@
 //! Frames between neighbours over Zenoh: pushed when they are made, asked for when they are missed.
 //!
 //! ```text
-//! fg/<run>/f/<to>/<from>            frames, put by <from> for <to>
-//! fg/<run>/s/<owner>/<asker>        frames that <asker> missed, asked of <owner>
-//! fg/<project>/l/<process>/<number>  who follows which manifest, a hint only
+//! fg/<run>/f/<to>/<from>            frames, put by <from> for <to>; of a later stage fg/<run>/<stage>/f/…
+//! fg/<run>/s/<owner>/<asker>        frames that <asker> missed, asked of <owner>; of a later stage fg/<run>/<stage>/s/…
+//! fg/<project>/l/<process>/<number>  who follows which manifest, in which stage (<number>.<stage>), a hint only
 //! fg/<project>/i/<process>          status, asked for by the operator; orders travel with the question
 //! ```
 //!
@@ -12,21 +12,25 @@
 mod inbox;
 mod outbox;
 mod link_faults;
+mod one_thread;
 mod settings;
 
 use std::{
     collections::BTreeMap,
     fmt,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, mpsc},
+    thread,
     time::{Duration, Instant},
 };
 
 pub use inbox::Inbox;
 pub use link_faults::{Fault, watch_log};
-use outbox::Outbox;
+pub use one_thread::{ONE_THREAD, RUNTIME_VARIABLE, has_one_thread, needs_one_thread};
+use outbox::{Outbox, Parcel};
 pub use settings::{OPERATOR, ROUTER, SessionRole, SessionSettings};
+pub use zenoh::Session;
 use zenoh::{
-    Config, Session, Wait,
+    Config, Wait,
     bytes::ZBytes,
     handlers::FifoChannelHandler,
     qos::CongestionControl,
@@ -44,12 +48,16 @@ use crate::{
 /// How long a question waits for its answer.
 // As long as a link may be silent before Zenoh drops it.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
+/// How many questions of operators wait for their answer at most.
+const WAITING_QUESTIONS: usize = 16;
 
 /// The keys of a run, and those that all runs of a project share: who follows an older manifest, of
 /// another run, can still be seen and told.
 #[derive(Debug, Clone)]
 pub struct KeyExpressions {
     run: String,
+    /// What the keys of frames begin with: the run, and the stage if it is not the first.
+    frames: String,
     project: String,
 }
 
@@ -57,25 +65,33 @@ impl KeyExpressions {
     /// The keys of a manifest's run.
     #[must_use]
     pub fn new(manifest: &Manifest) -> Self {
+        Self::of_stage(manifest, 0)
+    }
+
+    /// The same in a later stage of it.
+    #[must_use]
+    pub fn of_stage(manifest: &Manifest, stage: u32) -> Self {
         let run: [u8; 8] = manifest.run.0[..8].try_into().expect("a run has sixteen bytes");
         let mut hasher = blake3::Hasher::new();
         hasher.update(manifest.project.as_bytes());
         hasher.update(&manifest.authority.map_or([0; 32], |authority| authority.0));
         let project: [u8; 8] =
             hasher.finalize().as_bytes()[..8].try_into().expect("a hash has 32 bytes");
-        Self { run: format!("fg/{}", Hex(run)), project: format!("fg/{}", Hex(project)) }
+        let run = format!("fg/{}", Hex(run));
+        let frames = if stage == 0 { run.clone() } else { format!("{run}/{stage}") };
+        Self { run, frames, project: format!("fg/{}", Hex(project)) }
     }
 
     /// The key of frames to a process from another.
     #[must_use]
     pub fn frame(&self, to: u32, from: u32) -> String {
-        format!("{}/f/{to}/{from}", self.run)
+        format!("{}/f/{to}/{from}", self.frames)
     }
 
     /// The key by which a process is asked for frames by another.
     #[must_use]
     pub fn state(&self, owner: u32, asker: u32) -> String {
-        format!("{}/s/{owner}/{asker}", self.run)
+        format!("{}/s/{owner}/{asker}", self.frames)
     }
 
     /// The key by which a process shows that it is there, and which manifest it follows.
@@ -93,13 +109,33 @@ impl KeyExpressions {
     }
 }
 
-/// What a process answers by itself, from Zenoh's threads.
+/// What a process answers by itself, on threads of its own.
 pub trait Answers: Send + Sync {
     /// The frames to a neighbour from this round on.
     fn frames(&self, asker: u32, since: u64) -> Vec<Vec<u8>>;
 
     /// The status, after taking an order if one came with the question.
     fn status(&self, order: Option<&[u8]>) -> String;
+}
+
+/// What a process says of itself by being there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Seen {
+    manifest: u64,
+    stage: u32,
+}
+
+impl Seen {
+    /// As the last part of a key.
+    fn text(self) -> String {
+        let Self { manifest, stage } = self;
+        if stage == 0 { manifest.to_string() } else { format!("{manifest}.{stage}") }
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        let (manifest, stage) = text.split_once('.').unwrap_or((text, "0"));
+        Some(Self { manifest: manifest.parse().ok()?, stage: stage.parse().ok()? })
+    }
 }
 
 /// The links of a process.
@@ -111,7 +147,7 @@ pub struct Transport {
     inbox: Arc<Inbox>,
     /// The endpoints of neighbours that this process calls.
     calls: BTreeMap<u32, String>,
-    alive: Arc<Mutex<BTreeMap<u32, Option<u64>>>>,
+    alive: Arc<Mutex<BTreeMap<u32, Option<Seen>>>>,
 }
 
 impl fmt::Debug for Transport {
@@ -125,11 +161,30 @@ pub fn open(settings: &SessionSettings<'_>) -> Result<Session> {
     let text = settings.json().to_string();
     let config = Config::from_json5(&text).map_err(|error| failed("set up Zenoh", &error))?;
     let doing = if settings.has_router() { "reach the router" } else { "open a Zenoh session" };
-    zenoh::open(config).wait().map_err(|error| failed(doing, &error))
+    let begun = Instant::now();
+    loop {
+        let error = match zenoh::open(config.clone()).wait() {
+            Ok(session) => return Ok(session),
+            Err(error) => error,
+        };
+        // Of the stage before: its session is closed by a thread that may wait for a lost neighbour.
+        let is_own_port = settings.stage > 0 && error.to_string().contains("in use");
+        if !is_own_port || begun.elapsed() > PORT_FREE_AFTER {
+            return Err(failed(doing, &error));
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
 }
+
+/// How long the port of the stage before may be in use: Zenoh waits ten seconds for a lost neighbour.
+const PORT_FREE_AFTER: Duration = Duration::from_secs(15);
 
 fn failed(doing: &'static str, error: &zenoh::Error) -> Error {
     Error::transport(doing, &error.to_string())
+}
+
+fn no_thread(error: &std::io::Error) -> Error {
+    Error::Transport { doing: "start a thread", reason: error.to_string() }
 }
 
 impl Transport {
@@ -142,7 +197,7 @@ impl Transport {
         let session = open(settings)?;
         let mut transport = Self {
             session,
-            keys: KeyExpressions::new(settings.manifest),
+            keys: settings.keys(),
             own,
             outboxes: BTreeMap::new(),
             inbox: Arc::default(),
@@ -151,11 +206,13 @@ impl Transport {
         };
         for other in settings.manifest.neighbours_of(own) {
             transport.listen_to(other)?;
-            transport.answer(other, answers)?;
+            let outbox = transport.outbox(other)?;
+            transport.answer(other, &outbox, answers)?;
             transport.watch(other)?;
-            transport.outboxes.insert(other, transport.outbox(other)?);
+            transport.outboxes.insert(other, outbox);
         }
-        transport.declare(settings.manifest.number, answers)?;
+        let seen = Seen { manifest: settings.manifest.number, stage: settings.stage };
+        transport.declare(seen, answers)?;
         Ok(transport)
     }
 
@@ -171,14 +228,17 @@ impl Transport {
     }
 
     /// What neighbours missed is given again, byte for byte.
-    fn answer(&self, other: u32, answers: &Arc<dyn Answers>) -> Result<()> {
-        let answers = Arc::clone(answers);
+    fn answer(&self, other: u32, outbox: &Outbox, answers: &Arc<dyn Answers>) -> Result<()> {
+        let (answers, queue) = (Arc::clone(answers), outbox.queue());
         let give = move |query: Query| {
-            let since = query.parameters().get("since").and_then(|text| text.parse().ok());
-            for frame in answers.frames(other, since.unwrap_or(0)) {
-                // An answer that does not arrive is asked for again.
-                let _ = query.reply(query.key_expr(), frame).wait();
-            }
+            let answers = Arc::clone(&answers);
+            queue.push(Parcel::Answer(Box::new(move || {
+                let since = query.parameters().get("since").and_then(|text| text.parse().ok());
+                for frame in answers.frames(other, since.unwrap_or(0)) {
+                    // An answer that does not arrive is asked for again.
+                    let _ = query.reply(query.key_expr(), frame).wait();
+                }
+            })));
         };
         self.session
             .declare_queryable(self.keys.state(self.own, other))
@@ -195,10 +255,15 @@ impl Transport {
             .declare_subscriber(self.keys.live(&other.to_string(), "*"))
             .history(true)
             .callback(move |sample: Sample| {
-                let number = sample.key_expr().as_str().rsplit('/').next();
-                let number = number.and_then(|text| text.parse::<u64>().ok());
-                let number = number.filter(|_| sample.kind() == SampleKind::Put);
-                alive.lock().unwrap_or_else(PoisonError::into_inner).insert(other, number);
+                let seen = sample.key_expr().as_str().rsplit('/').next().and_then(Seen::read);
+                let is_put = sample.kind() == SampleKind::Put;
+                let mut alive = alive.lock().unwrap_or_else(PoisonError::into_inner);
+                // Of one that goes from stage to stage the end of the former may be heard after the next has begun.
+                let is_other = |known: &Option<Seen>| known.is_some() && *known != seen;
+                if is_put || !alive.get(&other).is_some_and(is_other) {
+                    alive.insert(other, seen.filter(|_| is_put));
+                }
+                drop(alive);
                 // The agent sends again what this neighbour has missed, without waiting for the next tick.
                 inbox.wake();
             })
@@ -217,32 +282,34 @@ impl Transport {
             .express(true)
             .wait()
             .map_err(|error| failed("publish to a neighbour", &error))?;
-        Outbox::new(publisher).map_err(|error| Error::Transport {
-            doing: "start a thread",
-            reason: error.to_string(),
-        })
+        Outbox::new(publisher).map_err(|error| no_thread(&error))
     }
 
     /// Says that this process is there, and answers the operator.
-    fn declare(&self, number: u64, answers: &Arc<dyn Answers>) -> Result<()> {
+    fn declare(&self, seen: Seen, answers: &Arc<dyn Answers>) -> Result<()> {
         let own = self.own.to_string();
+        let (ask, asked) = mpsc::sync_channel::<Query>(WAITING_QUESTIONS);
         let answers = Arc::clone(answers);
-        let give = move |query: Query| {
-            let order = query.payload().map(ZBytes::to_bytes);
-            let status = answers.status(order.as_deref());
-            let _ = query.reply(query.key_expr(), status).wait();
+        let answer = move || {
+            for query in asked {
+                let order = query.payload().map(ZBytes::to_bytes);
+                let status = answers.status(order.as_deref());
+                let _ = query.reply(query.key_expr(), status).wait();
+            }
         };
+        // It ends with the session, which holds the other end of the channel.
+        let thread = thread::Builder::new().name("fedgrid-operator".into()).spawn(answer);
+        thread.map_err(|error| no_thread(&error))?;
+        // Whoever gets no answer asks again.
+        let give = move |query: Query| drop(ask.try_send(query));
         self.session
             .declare_queryable(self.keys.status(&own))
             .callback(give)
             .background()
             .wait()
             .map_err(|error| failed("answer the operator", &error))?;
-        let token = self
-            .session
-            .liveliness()
-            .declare_token(self.keys.live(&own, &number.to_string()))
-            .wait();
+        let token =
+            self.session.liveliness().declare_token(self.keys.live(&own, &seen.text())).wait();
         // The token lasts as long as the session.
         std::mem::forget(token.map_err(|error| failed("announce this process", &error))?);
         Ok(())
@@ -283,6 +350,16 @@ impl Transport {
     /// Which manifest a neighbour that seems to be there follows: a hint, never a fact.
     #[must_use]
     pub fn manifest_of(&self, other: u32) -> Option<u64> {
+        self.seen(other).map(|seen| seen.manifest)
+    }
+
+    /// In which stage a neighbour that seems to be there is: a hint, too.
+    #[must_use]
+    pub fn stage_of(&self, other: u32) -> Option<u32> {
+        self.seen(other).map(|seen| seen.stage)
+    }
+
+    fn seen(&self, other: u32) -> Option<Seen> {
         let alive = self.alive.lock().unwrap_or_else(PoisonError::into_inner);
         alive.get(&other).copied().flatten()
     }
@@ -303,7 +380,13 @@ impl Transport {
     /// The bytes of all frames that were handed to Zenoh.
     #[must_use]
     pub fn sent(&self) -> u64 {
-        self.outboxes.values().map(Outbox::sent).sum()
+        self.outboxes.values().map(|outbox| outbox.sent().1).sum()
+    }
+
+    /// The frames to one neighbour that were handed to Zenoh, and their bytes.
+    #[must_use]
+    pub fn sent_to(&self, other: u32) -> (u64, u64) {
+        self.outboxes.get(&other).map_or((0, 0), Outbox::sent)
     }
 
     /// Ends the session, within a bounded time; what is still to be sent is sent first.
@@ -339,30 +422,50 @@ fn take(inbox: &Inbox, from: u32, payload: &ZBytes) {
 /// this asks, so who does not answer is asked again for some seconds.
 #[must_use]
 pub fn ask_all(session: &Session, manifest: &Manifest, order: Option<&[u8]>) -> Vec<(u32, String)> {
-    let keys = KeyExpressions::new(manifest);
-    let members =
-        manifest.processes.iter().enumerate().filter(|(_, process)| process.key.is_some());
-    let mut open: Vec<u32> = members.filter_map(|(index, _)| u32::try_from(index).ok()).collect();
+    let (keys, mut open) = (KeyExpressions::new(manifest), members(manifest));
     let (mut found, end) = (Vec::new(), Instant::now() + Duration::from_secs(4));
     // A first question may be asked before the links are up, and is then answered by nobody.
     while !open.is_empty() && Instant::now() < end {
-        let asked: Vec<_> =
-            open.iter().map(|&index| (index, ask_one(session, &keys, index, order))).collect();
-        for (index, replies) in asked {
-            let mut samples =
-                replies.into_iter().flatten().filter_map(|reply| reply.into_result().ok());
-            if let Some(sample) = samples.next() {
-                let text = sample.payload().to_bytes();
-                found.push((index, String::from_utf8_lossy(&text).into_owned()));
-            }
-        }
+        found.extend(ask_those(session, &keys, &open, order));
         open.retain(|index| found.iter().all(|(other, _)| other != index));
         if !open.is_empty() {
-            std::thread::sleep(Duration::from_millis(100));
+            thread::sleep(Duration::from_millis(100));
         }
     }
     found.sort_unstable();
     found
+}
+
+/// Asks all processes for their status once; who has no link yet does not answer.
+#[must_use]
+pub fn ask_once(session: &Session, manifest: &Manifest) -> Vec<(u32, String)> {
+    ask_those(session, &KeyExpressions::new(manifest), &members(manifest), None)
+}
+
+/// The processes that are not revoked.
+fn members(manifest: &Manifest) -> Vec<u32> {
+    let members =
+        manifest.processes.iter().enumerate().filter(|(_, process)| process.key.is_some());
+    members.filter_map(|(index, _)| u32::try_from(index).ok()).collect()
+}
+
+/// The answers of these processes, in their order, of those who give one.
+fn ask_those(
+    session: &Session,
+    keys: &KeyExpressions,
+    which: &[u32],
+    order: Option<&[u8]>,
+) -> Vec<(u32, String)> {
+    // All are asked before any answer is waited for.
+    let asked: Vec<_> =
+        which.iter().map(|&index| (index, ask_one(session, keys, index, order))).collect();
+    let answered = asked.into_iter().filter_map(|(index, replies)| {
+        let mut samples =
+            replies.into_iter().flatten().filter_map(|reply| reply.into_result().ok());
+        let text = samples.next()?.payload().to_bytes().into_owned();
+        Some((index, String::from_utf8_lossy(&text).into_owned()))
+    });
+    answered.collect()
 }
 
 fn ask_one(

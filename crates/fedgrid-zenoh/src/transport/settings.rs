@@ -46,9 +46,15 @@ pub struct SessionSettings<'a> {
     pub listen: Option<&'a str>,
     /// Whether other processes on the local network are looked for.
     pub scouting: bool,
+    /// Which of several runs, one after the other, frames are of; zero is the first.
+    pub stage: u32,
 }
 
 impl SessionSettings<'_> {
+    pub(super) fn keys(&self) -> KeyExpressions {
+        KeyExpressions::of_stage(self.manifest, self.stage)
+    }
+
     /// The session's configuration.
     #[must_use]
     pub fn json(&self) -> Value {
@@ -173,7 +179,7 @@ impl SessionSettings<'_> {
         if self.manifest.link == LinkProtocol::Tcp {
             return json!({ "enabled": false });
         }
-        let keys = KeyExpressions::new(self.manifest);
+        let keys = self.keys();
         let (mut rules, mut subjects, mut policies) = (Vec::new(), Vec::new(), Vec::new());
         let mut allow = |name: &str, permissions: Vec<Permission>| {
             subjects.push(json!({ "id": name, "cert_common_names": [name] }));

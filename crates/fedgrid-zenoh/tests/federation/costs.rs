@@ -6,6 +6,7 @@ use std::{
 };
 
 use fedgrid_zenoh::{
+    audit::{self, AuditLog},
     frame::{Frame, FrameKind, seal},
     identity::now,
     manifest::LinkProtocol,
@@ -17,7 +18,7 @@ use crate::{
     canaries::tap,
     impersonation::Mute,
     made::{How, Problem},
-    scene::{Scene, Spec, free_address},
+    scene::{Scene, Spec, free_address, say},
 };
 
 const FRAMES: usize = 200;
@@ -30,6 +31,7 @@ fn transport(scene: &Scene, place: u32, listen: Option<&str>) -> (SiteBundle, Tr
         folder: &bundle.folder,
         listen,
         scouting: false,
+        stage: 0,
     };
     let answers: Arc<dyn Answers> = Arc::new(Mute);
     let transport = Transport::new(&settings, place, &answers).unwrap();
@@ -98,4 +100,59 @@ fn a_frame_of_a_hundred_predictions_costs_at_most_a_third_more_than_they_do() {
     let (two, eight) = (ratio(2), ratio(8));
     assert!((1.0..=1.15).contains(&two), "{two}");
     assert!((1.0..two).contains(&eight), "{eight}");
+}
+
+/// What writing down a frame costs beside sending it, as it is done and if every record were made safe by itself.
+#[test]
+#[ignore = "measures; says times and asserts sizes only"]
+fn what_a_record_of_a_frame_costs() {
+    const RECORDS: u64 = 5_000;
+    let problem = Problem { how: How::FedRelax, nodes: 2, points: 100, seed: 1 };
+    let spec = Spec {
+        problem,
+        processes: 2,
+        link: LinkProtocol::Tcp,
+        rounds: 1,
+        checkpoint_every: 1,
+        trace: false,
+    };
+    let scene = Scene::new(spec);
+    let bundle = SiteBundle::read(&scene.bundle(0), now()).unwrap();
+    let frame = |round| Frame {
+        kind: FrameKind::State,
+        from: 0,
+        to: 1,
+        epoch: 1,
+        nonce: 1,
+        known_epoch: 1,
+        durable_round: 0,
+        round,
+        payload: vec![7; 804],
+    };
+    let begun = Instant::now();
+    for round in 0..RECORDS {
+        seal(&frame(round), &bundle.manifest.run.0, 1, &bundle.key).unwrap();
+    }
+    let sealing = begun.elapsed() / u32::try_from(RECORDS).unwrap();
+    for (name, every) in [("never", RECORDS + 1), ("every 10th", 10), ("each", 1)] {
+        let path = scene.path(name);
+        let mut log = AuditLog::open(&path, &bundle.manifest, "fedrelax").unwrap();
+        let begun = Instant::now();
+        for round in 0..RECORDS {
+            log.record(&frame(round), 984, "p1", now()).unwrap();
+            if round % every == every - 1 {
+                log.sync().unwrap();
+            }
+        }
+        let each = begun.elapsed() / u32::try_from(RECORDS).unwrap();
+        drop(log);
+        let begun = Instant::now();
+        let mut seen = 0;
+        audit::read(&path, |_| seen += 1).unwrap();
+        let checking = begun.elapsed() / u32::try_from(RECORDS).unwrap();
+        say(&format!(
+            "a record {each:?} ({name} made safe), checked in {checking:?}; sealing {sealing:?}"
+        ));
+        assert_eq!((seen, std::fs::metadata(&path).unwrap().len()), (RECORDS, 224 * RECORDS));
+    }
 }

@@ -114,6 +114,7 @@ fn flood(scene: &Scene, seen: &NeighbourStatus) -> Part {
         folder: &bundle.folder,
         listen: Some(&listen),
         scouting: false,
+        stage: 0,
     };
     let session = transport::open(&settings).unwrap();
     let key = KeyExpressions::new(&bundle.manifest).frame(VICTIM, INSIDER);

@@ -59,6 +59,7 @@ impl Victim {
             folder: &bundle.folder,
             listen: None,
             scouting: false,
+            stage: 0,
         };
         let answers: Arc<dyn Answers> = Arc::new(Mute);
         let transport = Transport::new(&settings, place, &answers).unwrap();
@@ -230,6 +231,7 @@ fn stranger(scene: &Scene, folder: &Path, link: Option<(&str, &Certified)>) -> O
         folder,
         listen: None,
         scouting: false,
+        stage: 0,
     };
     let mut json = settings.json();
     json["access_control"] = serde_json::json!({ "enabled": false });
@@ -345,6 +347,7 @@ fn thief_against(take_away: impl Fn(&mut Project)) {
         folder: &before,
         listen: None,
         scouting: false,
+        stage: 0,
     };
     let answers: Arc<dyn Answers> = Arc::new(Mute);
     let transport = Transport::new(&settings, 1, &answers).unwrap();

@@ -16,5 +16,6 @@ mod costs;
 mod large;
 mod soak;
 mod bundles;
+mod kept;
 mod expiry;
 mod clocks;

@@ -29,6 +29,7 @@ use fedgrid_zenoh::{
     manifest::{LinkProtocol, Manifest, SharedSizes},
     provision::{Federation, Site},
     site_bundle::{SharedFiles, SiteBundle},
+    transport::{ONE_THREAD, RUNTIME_VARIABLE},
 };
 use serde::{Deserialize, Serialize};
 
@@ -156,7 +157,13 @@ impl Scene {
             .create(true)
             .open(self.path(&format!("p{place}.log")))
             .unwrap();
-        let child = Command::new(std::env::current_exe().unwrap())
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        // As the command sets it; without it, it can be seen what it is good for.
+        if self.spec.link == LinkProtocol::Tls && std::env::var_os("FEDGRID_MANY_THREADS").is_none()
+        {
+            command.env(RUNTIME_VARIABLE, ONE_THREAD);
+        }
+        let child = command
             .args(["--exact", "scene::part_of_a_federation", "--nocapture", "--test-threads=1"])
             // As the systemd unit does.
             .env("MALLOC_ARENA_MAX", "2")
@@ -337,6 +344,8 @@ impl Visitor for Join<'_> {
         let views = self.spec.problem.views(&nodes);
         let options = Options {
             trace: self.spec.trace.then(|| self.root.join(format!("{name}.trace"))),
+            audit: self.spec.trace.then(|| self.root.join(format!("{name}.audit"))),
+            method: format!("{:?}", self.spec.problem.how),
             tick: Duration::from_millis(50),
             linger: Duration::from_mins(1),
             ..Options::new(self.root.join(format!("{name}.state")), settings(self.spec))

@@ -95,27 +95,26 @@ impl Difference {
         second: &[NodeEvidence],
         network: &Network,
     ) -> Self {
-        let paired = Paired::new(first, second);
-        paired.with(paired.own_part(), network)
+        Paired::new(first, second).difference(network)
     }
 
-    /// How much smaller the network's mean error is than the mean of its shuffles. Here the places of nodes
-    /// are drawn, too: what differs from shuffle to shuffle at a node is chance.
+    /// How much smaller the network's mean error is than the mean of its shuffles.
     pub(super) fn from_shuffles(
         shuffles: &[Vec<NodeEvidence>],
         own: &[NodeEvidence],
         network: &Network,
     ) -> Option<Self> {
         let mean = NodeEvidence::means(shuffles)?;
-        let paired = Paired::new(&mean, own);
-        let (rows, places) = (paired.own_part(), paired.places_part(shuffles));
-        let larger = if places.variance > rows.variance { places } else { rows };
-        Some(paired.with(larger, network))
+        let losses = |all: &Vec<NodeEvidence>| -> Vec<f64> {
+            all.iter().map(|node| node.losses.iter().sum()).collect()
+        };
+        let losses: Vec<Vec<f64>> = shuffles.iter().map(losses).collect();
+        Some(Paired::new(&mean, own).difference_from_places(&losses, network))
     }
 }
 
 /// Two methods at all nodes.
-struct Paired {
+pub(super) struct Paired {
     /// None where there is no row.
     nodes: Vec<Option<PairedNode>>,
     rows: f64,
@@ -129,24 +128,45 @@ impl Paired {
         let pair = |(a, b): (&NodeEvidence, &NodeEvidence)| {
             (!a.rows.is_empty()).then(|| PairedNode::new(a, b))
         };
-        let nodes: Vec<Option<PairedNode>> = first.iter().zip(second).map(pair).collect();
-        let rows: f64 = nodes.iter().flatten().map(PairedNode::row_count).sum();
+        let nodes = first.iter().zip(second).map(pair).collect();
+        Self::of(nodes, first.iter().flat_map(|node| &node.losses).sum())
+    }
+
+    /// Two methods by sums over the rows of each node, and the summed loss of the first.
+    pub(super) fn of(nodes: Vec<Option<PairedNode>>, loss: f64) -> Self {
+        let rows: f64 = nodes.iter().flatten().map(|node| node.rows).sum();
         let rows = rows.max(1.0);
-        let gain = nodes.iter().flatten().map(PairedNode::gain).sum::<f64>() / rows;
-        let error = first.iter().flat_map(|node| &node.losses).sum::<f64>() / rows;
-        Self { nodes, rows, gain, error }
+        let gain = nodes.iter().flatten().map(|node| node.gain).sum::<f64>() / rows;
+        Self { nodes, rows, gain, error: loss / rows }
+    }
+
+    /// How much smaller the second's mean error is.
+    pub(super) fn difference(&self, network: &Network) -> Difference {
+        self.with(self.own_part(), network)
+    }
+
+    /// The same where the first is the mean of shuffles, of which these are the summed losses at each node. Here the
+    /// places of nodes are drawn, too: what differs from shuffle to shuffle at a node is chance.
+    pub(super) fn difference_from_places(
+        &self,
+        shuffles: &[Vec<f64>],
+        network: &Network,
+    ) -> Difference {
+        let (rows, places) = (self.own_part(), self.places_part(shuffles));
+        let larger = if places.variance > rows.variance { places } else { rows };
+        self.with(larger, network)
     }
 
     /// The variances within nodes. Nodes of a single batch have none, and are compared with one another.
     fn own_part(&self) -> Part {
         let (many, single): (Vec<&PairedNode>, Vec<&PairedNode>) =
-            self.nodes.iter().flatten().partition(|node| node.rows.len() > 1);
+            self.nodes.iter().flatten().partition(|node| node.batches > 1);
         let mut parts: Vec<Part> = many
             .iter()
-            .map(|node| Part { variance: node.variance(), degrees: node.rows.len() as f64 - 1.0 })
+            .map(|node| Part { variance: node.variance, degrees: node.batches as f64 - 1.0 })
             .collect();
         if !single.is_empty() {
-            let away = |node: &&PairedNode| (node.gain() - node.row_count() * self.gain).powi(2);
+            let away = |node: &&PairedNode| (node.gain - node.rows * self.gain).powi(2);
             let (squares, count) = (single.iter().map(away).sum::<f64>(), single.len() as f64);
             let degrees = (count - 1.0).max(1.0);
             parts.push(Part { variance: squares * count / degrees, degrees });
@@ -155,17 +175,16 @@ impl Paired {
     }
 
     /// The variance from shuffle to shuffle; of a single one, from node to node.
-    fn places_part(&self, shuffles: &[Vec<NodeEvidence>]) -> Part {
+    fn places_part(&self, shuffles: &[Vec<f64>]) -> Part {
         let (count, nodes) = (shuffles.len() as f64, self.nodes.iter().flatten().count() as f64);
         if shuffles.len() == 1 {
-            let away = |node: &PairedNode| (node.gain() - node.row_count() * self.gain).powi(2);
+            let away = |node: &PairedNode| (node.gain - node.rows * self.gain).powi(2);
             let squares = self.nodes.iter().flatten().map(away).sum::<f64>();
             let degrees = (nodes - 1.0).max(1.0);
             return Part { variance: squares * nodes / degrees, degrees };
         }
         let variance = |node: usize| {
-            let losses: Vec<f64> =
-                shuffles.iter().map(|all| all[node].losses.iter().sum()).collect();
+            let losses: Vec<f64> = shuffles.iter().map(|all| all[node]).collect();
             let mean = losses.iter().sum::<f64>() / count;
             let squares: f64 = losses.iter().map(|loss| (loss - mean).powi(2)).sum();
             // That of the network's own place, and that of the mean of the shuffles.

@@ -97,6 +97,17 @@ impl Study {
         hypotheses: &[Arc<dyn Hypothesis>],
         rows: &[Vec<usize>],
     ) -> Vec<NodeEvidence> {
+        self.evidence_by(hypotheses, rows, 1)
+    }
+
+    /// The same in batches of so many rows at least, where a node has them; rows that stand for several are then one
+    /// batch, in which none is most of a sum.
+    pub(super) fn evidence_by(
+        &self,
+        hypotheses: &[Arc<dyn Hypothesis>],
+        rows: &[Vec<usize>],
+        fewest_rows: usize,
+    ) -> Vec<NodeEvidence> {
         let metric = self.metric();
         let most = (BATCHES_IN_ALL / rows.len().max(1)).clamp(2, MOST_BATCHES);
         let (unit, mut places) = (self.target_unit(), vec![0; rows.len()]);
@@ -113,7 +124,9 @@ impl Study {
             let labels = data.labels();
             let predictions = data.over_exposures(hypotheses[node].predict(data.features()));
             let losses = metric.rows(labels, &predictions);
-            let batches = most.min(rows.len());
+            let is_one = fewest_rows > 1 && data.counts().is_some();
+            let allowed = if is_one { 1 } else { (rows.len() / fewest_rows).max(1) };
+            let batches = most.min(allowed).min(rows.len());
             let mut found = NodeEvidence::default();
             for batch in 0..batches {
                 let members = batch * rows.len() / batches..(batch + 1) * rows.len() / batches;

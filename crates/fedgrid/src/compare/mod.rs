@@ -27,6 +27,7 @@ mod hub;
 mod intervals;
 mod joined;
 mod judged;
+mod judging;
 mod kept_losses;
 mod node_order;
 mod nodes;
@@ -47,14 +48,16 @@ use std::sync::Arc;
 pub use choice::Member;
 pub use contender::{
     Approach, AtSites, Bound, Choose, Contender, Correlated, Facts, Federated, Gtv, KeptEstimates,
-    LocalRow, MessageSizes, MethodKind, Mixed, MixedStart, ModelsInUse, NetworkEvidence, Objective,
-    PersFlKeys, Place, PooledRow, RunsFederated, StrengthKey, TuningBudget, WhichCandidates,
+    LocalRow, MessageSizes, MessageTuning, MethodKind, Mixed, MixedStart, ModelsInUse,
+    NetworkEvidence, Objective, PersFlKeys, Place, PooledRow, RunsFederated, StrengthKey, Told,
+    TuningBudget, WhichCandidates,
 };
 pub use difference::Difference;
 pub use evidence::NodeEvidence;
 pub use fitted::{Certificate, FitRequest, Fitted};
 pub use intervals::NodeCoverage;
 pub use judged::RoleMeasures;
+pub use judging::{FEWEST_ROWS, JointVerdict, JudgedBy, Judging, Learned};
 pub use kept_losses::KeptLosses;
 use schemars::JsonSchema;
 pub use score::{NodeScore, ScoreCounts};
@@ -66,7 +69,7 @@ pub use verdict::{Kind, Verdict};
 pub use weak::WeakPulls;
 
 use crate::{
-    data::{Dataset, Features, Plan, Task},
+    data::{Dataset, Features, Plan, Task, by_name},
     error::{Error, Result, same_size},
     metric::Metric,
     model::{Hypothesis, LocalModel, Scales},
@@ -368,9 +371,7 @@ impl Study {
 
     /// The node that each place of the network gets in the shuffle of this number.
     fn shuffle(&self, number: usize) -> Vec<NodeId> {
-        // Each has a stream of its own, so that more of them leave the first ones as they are.
-        let mut stream = Stream::new(self.settings.seed, number, 0, Purpose::Shuffle);
-        stream.permutation(self.network.len())
+        shuffle(self.settings.seed, number, self.network.len())
     }
 
     /// Nodes in components of the network without any training row: nothing there determines a
@@ -379,6 +380,23 @@ impl Study {
     pub fn without_data(&self) -> Vec<NodeId> {
         undetermined(&self.network, |node| !self.plan.train[node].is_empty())
     }
+}
+
+/// The node that each of so many places gets in the shuffle of this number.
+fn shuffle(seed: u64, number: usize, nodes: usize) -> Vec<NodeId> {
+    // Each has a stream of its own, so that more of them leave the first ones as they are.
+    Stream::new(seed, number, 0, Purpose::Shuffle).permutation(nodes)
+}
+
+/// The network in which nodes have changed places, in the shuffle of this number: that of a comparison with this seed,
+/// for which no rows are needed.
+#[must_use]
+pub fn shuffled_network(network: &Network, seed: u64, number: usize) -> Network {
+    let order = by_name(network.names());
+    let mut places = vec![0; order.len()];
+    order.iter().enumerate().for_each(|(place, &node)| places[node] = place);
+    // A comparison has its nodes in the order of their names.
+    network.ordered(&order).shuffled(&shuffle(seed, number, network.len())).ordered(&places)
 }
 
 /// The nodes that no node with rows can reach.

@@ -1,6 +1,6 @@
-//! The strengths that sites try one after the other: those of a search in one process, where the ridge is given,
-//! and the same choice among them. Only the order is another: from weak to strong, because training alone is where
-//! sites start, and weak pulls are at rest after a few rounds.
+//! The strengths that sites try: those of a search in one process, where the ridge is given, and the same choice
+//! among them. What a search would try one after the other is tried side by side, as far as it does not depend on what
+//! comes of it: the coarse grid, then what makes it wider, then the finer steps.
 
 use super::{
     strength::{Grid, PULL_EXPONENTS, pull},
@@ -19,33 +19,43 @@ pub(super) struct PathAtSites {
 /// What was tried, as a search in one process would list it.
 struct Walked {
     tried: Vec<TriedStrength>,
-    /// The next of the wider grid, or of the finer one.
-    next: Option<f64>,
+    /// The next of the coarse grid, of the wider one, or of the finer one; nothing at the end.
+    next: Vec<f64>,
 }
 
 impl PathAtSites {
+    /// The coarse grid, from weak to strong.
+    fn first(&self) -> Vec<f64> {
+        self.grid.first().into_iter().rev().collect()
+    }
+
     fn walked(&self, tried: &[TriedStrength]) -> Walked {
-        let coarse = self.first().len().min(tried.len());
+        let first = self.first();
+        let coarse = first.len().min(tried.len());
         // A search lists the strongest first, and of equals takes the first.
         let mut listed: Vec<TriedStrength> = tried[..coarse].iter().rev().copied().collect();
+        if coarse < first.len() {
+            return Walked { tried: listed, next: first[coarse..].to_vec() };
+        }
         let mut left = tried[coarse..].iter().copied();
-        let Grid::Decades(unit) = self.grid else { return Walked { tried: listed, next: None } };
+        let at_end = |tried| Walked { tried, next: Vec::new() };
+        let Grid::Decades(unit) = self.grid else { return at_end(listed) };
         let mut exponents = PULL_EXPONENTS;
         while let Some(exponent) = wider(best(&listed).alpha, unit, &exponents) {
             exponents = exponent.min(*exponents.start())..=exponent.max(*exponents.end());
             match left.next() {
                 Some(tried) => listed.push(tried),
-                None => return Walked { tried: listed, next: Some(pull(unit, exponent)) },
+                None => return Walked { tried: listed, next: vec![pull(unit, exponent)] },
             }
         }
         if self.is_quick {
-            return Walked { tried: listed, next: None };
+            return at_end(listed);
         }
         let middle = best(&listed).alpha;
         // The one in the middle was tried.
         let is_other = |alpha: &f64| (alpha / middle).ln().abs() > 1e-9;
-        let mut finer = finer_pulls(middle).into_iter().rev().filter(is_other);
-        let next = finer.nth(left.len());
+        let finer = finer_pulls(middle).into_iter().rev().filter(is_other);
+        let next = finer.skip(left.len()).collect();
         // From strong to weak again.
         let finest: Vec<TriedStrength> = left.collect();
         listed.extend(finest.into_iter().rev());
@@ -61,11 +71,7 @@ fn best(listed: &[TriedStrength]) -> TriedStrength {
 }
 
 impl StrengthPath for PathAtSites {
-    fn first(&self) -> Vec<f64> {
-        self.grid.first().into_iter().rev().collect()
-    }
-
-    fn next(&self, tried: &[TriedStrength]) -> Option<f64> {
+    fn next(&self, tried: &[TriedStrength]) -> Vec<f64> {
         self.walked(tried).next
     }
 

@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 
 use rayon::prelude::*;
 
-use super::paired::{PairedNode, Part};
+use super::paired::{PairedNode, Part, add_product};
 use crate::{algebra::dot, network::Network};
 
 /// Pairs of nodes that are looked at, about; in larger networks every so many nodes look at all others.
@@ -37,33 +37,6 @@ struct Hop {
     tilts: Vec<f64>,
 }
 
-/// Adds a multiple of the outer product of two vectors.
-fn add_product(sums: &mut [f64], factor: f64, a: &[f64], b: &[f64]) {
-    for (row, a) in sums.chunks_exact_mut(b.len()).zip(a) {
-        row.iter_mut().zip(b).for_each(|(sum, b)| *sum += factor * a * b);
-    }
-}
-
-/// A node with the sums over its batches.
-struct Summed<'a> {
-    node: &'a PairedNode,
-    residuals: Vec<f64>,
-    tilts: Vec<f64>,
-}
-
-impl<'a> Summed<'a> {
-    fn new(node: &'a PairedNode, outputs: usize) -> Self {
-        let sum = |values: &[f64]| {
-            let mut sums = vec![0.0; outputs];
-            for batch in values.chunks_exact(outputs) {
-                sums.iter_mut().zip(batch).for_each(|(sum, value)| *sum += value);
-            }
-            sums
-        };
-        Self { residuals: sum(&node.residuals), tilts: sum(&node.tilts), node }
-    }
-}
-
 impl Hop {
     fn new(outputs: usize) -> Self {
         let none = || vec![0.0; outputs * outputs];
@@ -71,8 +44,8 @@ impl Hop {
     }
 
     /// Adds a pair of nodes, or a node with itself.
-    fn add(&mut self, a: &Summed, b: &Summed, is_same: bool) {
-        let (batches, outputs) = (a.node.rows.len(), a.residuals.len());
+    fn add(&mut self, a: &PairedNode, b: &PairedNode, is_same: bool) {
+        let batches = a.batches;
         // What a node of one batch has to itself is in its own variance.
         if is_same && batches < 2 {
             return;
@@ -80,11 +53,9 @@ impl Hop {
         self.pairs += 1.0;
         add_product(&mut self.tilts, 1.0, &a.tilts, &b.tilts);
         add_product(&mut self.products, 1.0, &a.residuals, &b.residuals);
-        self.count += (batches * b.node.rows.len()) as f64;
+        self.count += (batches * b.batches) as f64;
         if is_same {
-            for own in a.node.residuals.chunks_exact(outputs) {
-                add_product(&mut self.products, -1.0, own, own);
-            }
+            self.products.iter_mut().zip(&a.squares).for_each(|(sum, own)| *sum -= own);
             self.count -= batches as f64;
         }
     }
@@ -123,13 +94,11 @@ pub(super) fn shared_part(nodes: &[Option<PairedNode>], network: &Network) -> Pa
 fn shared_within(nodes: &[Option<PairedNode>], network: &Network, first_hops: usize) -> Part {
     let none = Part { variance: 0.0, degrees: 1.0 };
     let Some(first) = nodes.iter().flatten().next() else { return none };
-    let outputs = first.residuals.len() / first.rows.len();
+    let outputs = first.residuals.len();
     if outputs == 0 {
         return none;
     }
-    let summed: Vec<Option<Summed>> =
-        nodes.iter().map(|node| node.as_ref().map(|node| Summed::new(node, outputs))).collect();
-    let with_rows: Vec<usize> = (0..nodes.len()).filter(|&node| summed[node].is_some()).collect();
+    let with_rows: Vec<usize> = (0..nodes.len()).filter(|&node| nodes[node].is_some()).collect();
     let count = with_rows.len();
     let stride = (count / (PAIRS_IN_ALL / count).max(LEAST_SOURCES)).max(1);
     let sources: Vec<usize> = with_rows.into_iter().step_by(stride).collect();
@@ -137,7 +106,7 @@ fn shared_within(nodes: &[Option<PairedNode>], network: &Network, first_hops: us
     loop {
         let looks: Vec<Vec<Hop>> = sources
             .par_iter()
-            .map(|&source| hops((source, most), &summed, network, outputs))
+            .map(|&source| hops((source, most), nodes, network, outputs))
             .collect();
         let mut total: Vec<Hop> = Vec::new();
         for look in &looks {
@@ -159,7 +128,7 @@ fn shared_within(nodes: &[Option<PairedNode>], network: &Network, first_hops: us
 /// The sums over all nodes that are 0, 1, 2, … hops from one, and no more than so many.
 fn hops(
     (source, most): (usize, usize),
-    nodes: &[Option<Summed>],
+    nodes: &[Option<PairedNode>],
     network: &Network,
     outputs: usize,
 ) -> Vec<Hop> {
@@ -211,6 +180,7 @@ fn part(hops: &[Hop], count: usize, scale: f64) -> Part {
 mod tests {
     use super::*;
     use crate::{
+        compare::paired::PairedBatches,
         network::path,
         random::{Purpose, Stream},
     };
@@ -223,12 +193,12 @@ mod tests {
         for alike in [1.0, 5.0, 12.0, 1e3] {
             let node = |at: usize| {
                 let residual = (at as f64 / alike).cos();
-                PairedNode {
+                PairedNode::of_batches(&PairedBatches {
                     rows: vec![3.0, 2.0],
                     gains: vec![0.1, 0.2],
                     residuals: vec![residual, residual + 0.01 * stream.normal()],
                     tilts: vec![1.0, 0.5],
-                }
+                })
             };
             let nodes: Vec<Option<PairedNode>> = (0..60).map(node).map(Some).collect();
             let whole = shared_within(&nodes, &network, 1000);

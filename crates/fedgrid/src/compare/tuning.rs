@@ -98,7 +98,7 @@ impl Tried {
 
 /// The grid of pulls never spans more decades than this.
 // Beyond, predictions no longer change with the pull: all nodes are equal, or alone.
-const MOST_DECADES: i32 = 7;
+pub(super) const MOST_DECADES: i32 = 7;
 /// Numbers in the training rows that a search keeps between its walks at most: an eighth of a gigabyte.
 const MOST_KEPT_NUMBERS: usize = 1 << 24;
 /// Exponents of ten: the coarse grid of ridges, in units of the mean feature variance.

@@ -75,44 +75,66 @@ pub struct Verdict {
     pub worse: usize,
 }
 
-impl Verdict {
-    /// The verdict on the study's own method, by the cards of all contestants; none without a
-    /// comparison, or if that method couples no nodes. Neighbours in the network may err alike.
-    #[must_use]
-    pub fn of(cards: &[Card], main: Contestant, network: &Network) -> Option<Self> {
-        let card = |contestant| cards.iter().find(|card| card.contestant == contestant);
-        let local = card(Contestant::Local)?;
-        let pooled = card(Contestant::Pooled)?;
-        let shrunk = card(Contestant::Shrunk)?;
-        let own = card(main).filter(|_| !main.is_plain())?;
-        let gain_of =
-            |one: &Card, other: &Card| Difference::between(&other.rows(), &one.rows(), network);
-        // Of equals the first, which is the simplest.
-        let others = cards.iter().filter(|card| card.contestant != main);
-        let rival = [pooled, local, shrunk]
-            .into_iter()
-            .chain(others.filter(|card| !card.contestant.uses_network()))
-            .reduce(|best, card| if card.error() < best.error() { card } else { best })?;
-        let is_shuffle = |card: &&Card| matches!(card.contestant, Contestant::Shuffled(_));
-        let shuffles: Vec<&Card> = cards.iter().filter(is_shuffle).collect();
-        let gain = gain_of(own, rival);
-        let shuffled: Vec<_> = shuffles.iter().map(|card| card.rows().into_owned()).collect();
-        let shape = Difference::from_shuffles(&shuffled, &own.rows(), network);
+/// What the rule asks of contestants, wherever their rows are.
+pub(super) struct Compared<'a> {
+    /// The study's own method.
+    pub(super) main: Contestant,
+    /// All that were compared, with their mean errors, those before the network in the order of a table.
+    pub(super) errors: Vec<(Contestant, f64)>,
+    /// What the first gains on the second.
+    pub(super) gain_of: &'a dyn Fn(Contestant, Contestant) -> Difference,
+    /// What the method gains on the mean of its shuffles; none without shuffles.
+    pub(super) shape: Option<Difference>,
+    /// How many nodes have a smaller and a larger error with the network than alone.
+    pub(super) sides: (usize, usize),
+}
+
+impl Compared<'_> {
+    fn error(&self, contestant: Contestant) -> Option<f64> {
+        let found = self.errors.iter().find(|(other, _)| *other == contestant);
+        found.map(|(_, error)| *error)
+    }
+
+    /// The best contestant that goes without the network; of equals the first, which is the simplest.
+    fn rival(&self) -> Option<Contestant> {
+        let is_simple =
+            |contestant: &Contestant| *contestant != self.main && !contestant.uses_network();
+        let simple = [Contestant::Pooled, Contestant::Local, Contestant::Shrunk];
+        let others = self.errors.iter().map(|(contestant, _)| *contestant);
+        let all = simple.into_iter().chain(others.filter(|other| !simple.contains(other)));
+        let known = all.filter(is_simple).filter_map(|one| Some((one, self.error(one)?)));
+        let best = known.reduce(|best, one| if one.1 < best.1 { one } else { best });
+        best.map(|(contestant, _)| contestant)
+    }
+
+    /// The verdict; none without a row for local, pooled and the method itself, or if that couples no nodes. Where
+    /// nothing pulled to the pooled model was tried, it is no rival, and whoever says the verdict says so.
+    pub(super) fn verdict(&self) -> Option<Verdict> {
+        let main = self.main;
+        let [local, pooled] = [self.error(Contestant::Local)?, self.error(Contestant::Pooled)?];
+        let own = self.error(main).filter(|_| !main.is_plain())?;
+        let rival = self.rival()?;
+        let gain = (self.gain_of)(main, rival);
+        let is_shuffle = |contestant: &Contestant| matches!(contestant, Contestant::Shuffled(_));
+        let mut shuffles = self.errors.iter().filter(|(contestant, _)| is_shuffle(contestant));
         // The mean of few shuffles says little about the best of many.
-        let beats_shuffles = shuffles.iter().all(|shuffle| own.error() < shuffle.error())
-            && shape.is_none_or(|shape| shape.is_clear());
-        let shape_adds_nothing = shape.is_some_and(|shape| shape.is_equivalent());
-        let coupled = [shrunk, own, rival];
-        let coupling_helps =
-            coupled.iter().filter(|card| card.contestant.is_personal()).any(|card| {
-                [local, pooled].iter().all(|alone| gain_of(card, alone).is_likely_worth_it())
-            });
+        let beats_shuffles = shuffles.all(|(_, shuffle)| own < *shuffle)
+            && self.shape.is_none_or(|shape| shape.is_clear());
+        let shape_adds_nothing = self.shape.is_some_and(|shape| shape.is_equivalent());
+        let is_known = |contestant: &Contestant| self.error(*contestant).is_some();
+        let coupled: Vec<Contestant> =
+            [Contestant::Shrunk, main, rival].into_iter().filter(is_known).collect();
+        let coupling_helps = coupled.iter().filter(|one| one.is_personal()).any(|one| {
+            let beats = |alone: Contestant| (self.gain_of)(*one, alone).is_likely_worth_it();
+            [Contestant::Local, Contestant::Pooled].into_iter().all(beats)
+        });
         // A gain that the rows cannot confirm is no reason to advise against it either.
-        let least = coupled.iter().map(|card| card.error()).fold(f64::INFINITY, f64::min);
-        let is_best = |simple: &Card, other: &Card| {
-            gain_of(simple, other).is_likely()
-                && gain_of(own, simple).is_excluded()
-                && least >= (1.0 - MARGIN_SHARE) * simple.error()
+        let errors = coupled.iter().filter_map(|one| self.error(*one));
+        let least = errors.fold(f64::INFINITY, f64::min);
+        let is_best = |(simple, error): (Contestant, f64), other: Contestant| {
+            (self.gain_of)(simple, other).is_likely()
+                && (self.gain_of)(main, simple).is_excluded()
+                && least >= (1.0 - MARGIN_SHARE) * error
         };
         // Without a network of its own the method is one more way to couple.
         let kind = if gain.is_clear() && beats_shuffles {
@@ -121,22 +143,45 @@ impl Verdict {
             Kind::CouplingOnly
         } else if coupling_helps {
             Kind::Coupling
-        } else if is_best(pooled, local) {
+        } else if is_best((Contestant::Pooled, pooled), Contestant::Local) {
             Kind::Pooled
-        } else if is_best(local, pooled) {
+        } else if is_best((Contestant::Local, local), Contestant::Pooled) {
             Kind::Local
         } else {
             Kind::Undecided
         };
+        let (better, worse) = self.sides;
+        Some(Verdict { kind, rival, gain, shape: self.shape, better, worse })
+    }
+}
+
+impl Verdict {
+    /// The verdict on the study's own method, by the cards of all contestants; none without a
+    /// comparison, or if that method couples no nodes. Neighbours in the network may err alike.
+    #[must_use]
+    pub fn of(cards: &[Card], main: Contestant, network: &Network) -> Option<Self> {
+        let card = |contestant| cards.iter().find(|card| card.contestant == contestant);
+        let local = card(Contestant::Local)?;
+        // In one place all of these are tried.
+        card(Contestant::Pooled).and(card(Contestant::Shrunk))?;
+        let own = card(main).filter(|_| !main.is_plain())?;
+        let rows = |contestant| card(contestant).map(Card::rows).unwrap_or_default();
+        let gain_of = |one, other| Difference::between(&rows(other), &rows(one), network);
+        let is_shuffle = |card: &&Card| matches!(card.contestant, Contestant::Shuffled(_));
+        let shuffled = cards.iter().filter(is_shuffle).map(|card| card.rows().into_owned());
+        let shuffled: Vec<_> = shuffled.collect();
         let pairs = || own.nodes.iter().zip(&local.nodes);
-        Some(Self {
-            kind,
-            rival: rival.contestant,
-            gain,
-            shape,
-            better: pairs().filter(|(own, local)| own.loss < local.loss).count(),
-            worse: pairs().filter(|(own, local)| own.loss > local.loss).count(),
-        })
+        let compared = Compared {
+            main,
+            errors: cards.iter().map(|card| (card.contestant, card.error())).collect(),
+            gain_of: &gain_of,
+            shape: Difference::from_shuffles(&shuffled, &own.rows(), network),
+            sides: (
+                pairs().filter(|(own, local)| own.loss < local.loss).count(),
+                pairs().filter(|(own, local)| own.loss > local.loss).count(),
+            ),
+        };
+        compared.verdict()
     }
 
     /// Whether the network helps.

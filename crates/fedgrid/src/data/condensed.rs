@@ -56,6 +56,19 @@ impl CondensedRows {
         Self::of_values(points.values().to_vec(), &vec![1.0; points.rows()], points.columns())
     }
 
+    /// From how many rows they stand for, their means, and any root of their spread, row by row.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a number of rows is far below 2⁵², and one at least"
+    )]
+    pub(crate) fn from_parts(count: f64, means: Vec<f64>, triangle: Vec<f64>) -> Result<Self> {
+        let columns = means.len();
+        let rows = count.round().max(1.0) as usize;
+        let made = Self { rows, count, means, triangle };
+        made.check(columns).map(|()| made)
+    }
+
     fn of_values(mut values: Vec<f64>, counts: &[f64], columns: usize) -> Self {
         let count: f64 = counts.iter().sum();
         if counts.is_empty() || count <= 0.0 || columns == 0 {

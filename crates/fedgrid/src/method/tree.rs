@@ -26,6 +26,17 @@ impl Tree {
         })?
     }
 
+    /// Whose parent each node is, in order of their ids.
+    pub(super) fn children(&self) -> Vec<Vec<NodeId>> {
+        let mut children = vec![Vec::new(); self.parents.len()];
+        for (node, parent) in self.parents.iter().enumerate() {
+            if let Some(parent) = parent {
+                children[*parent].push(node);
+            }
+        }
+        children
+    }
+
     /// Breadth first; none if some node is not reached.
     fn from(network: &Network, root: NodeId) -> Option<Self> {
         let mut parents = vec![None; network.len()];

@@ -112,26 +112,24 @@ pub(super) fn read_report(from: &mut Reader<'_>) -> Result<Report> {
     Ok(report)
 }
 
-/// Writes a hypothesis as it is stored in files.
-pub(super) fn write_hypothesis(hypothesis: &dyn Hypothesis, to: &mut Writer) -> Result<()> {
-    let text = hypothesis.save().and_then(|stored| serde_json::to_vec(&stored).ok());
-    let refused = || Reader::new("a hypothesis", &[]).refusal("cannot be stored");
-    to.part(&text.ok_or_else(refused)?);
+/// Writes a hypothesis of a node with this model.
+pub(super) fn write_hypothesis(
+    hypothesis: &dyn Hypothesis,
+    model: &dyn LocalModel,
+    to: &mut Writer,
+) -> Result<()> {
+    to.part(&model.store(hypothesis)?);
     Ok(())
 }
 
-/// Reads a hypothesis of a node with this model as it is stored in files.
+/// Reads a hypothesis of a node with this model.
 pub(super) fn read_hypothesis(
     from: &mut Reader<'_>,
     model: &dyn LocalModel,
 ) -> Result<Box<dyn Hypothesis>> {
-    let stored = serde_json::from_slice(from.part()?).ok();
-    let loaded = stored.map(|stored| model.kinds().load(stored, None));
-    match loaded {
+    match model.restore(from.part()?) {
         // Damaged bytes are reported as such; a hypothesis of another kind has an error that says more.
-        None | Some(Err(Error::Malformed { .. })) => {
-            Err(from.refusal("holds something else than a hypothesis"))
-        }
-        Some(loaded) => loaded,
+        Err(Error::Malformed { .. }) => Err(from.refusal("holds something else than a hypothesis")),
+        restored => restored,
     }
 }

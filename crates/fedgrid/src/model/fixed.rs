@@ -65,4 +65,12 @@ impl<M: LocalModel> LocalModel for Fixed<M> {
     fn kinds(&self) -> HypothesisKinds {
         self.0.kinds()
     }
+
+    fn store(&self, hypothesis: &dyn Hypothesis) -> Result<Vec<u8>> {
+        self.0.store(hypothesis)
+    }
+
+    fn restore(&self, bytes: &[u8]) -> Result<Box<dyn Hypothesis>> {
+        self.0.restore(bytes)
+    }
 }

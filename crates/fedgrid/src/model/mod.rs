@@ -73,7 +73,7 @@ pub use vanishing::Vanishing;
 
 use crate::{
     data::{Dataset, Features, Labels, Task},
-    error::Result,
+    error::{Error, Result},
 };
 
 /// A kind of model that a node trains on weighted rows: the `.fit()` that the papers ask for.
@@ -174,6 +174,19 @@ pub trait LocalModel: Debug + Send + Sync {
     /// its own.
     fn kinds(&self) -> HypothesisKinds {
         HypothesisKinds::builtin()
+    }
+
+    /// A hypothesis of a node with this model as bytes, for a checkpoint. Where no plain values stand for one, the
+    /// model writes it itself.
+    fn store(&self, hypothesis: &dyn Hypothesis) -> Result<Vec<u8>> {
+        let text = hypothesis.save().and_then(|stored| serde_json::to_vec(&stored).ok());
+        text.ok_or(Error::Malformed { what: "a hypothesis", reason: "cannot be stored" })
+    }
+
+    /// The hypothesis that `store` has written.
+    fn restore(&self, bytes: &[u8]) -> Result<Box<dyn Hypothesis>> {
+        let damaged = Error::Malformed { what: "a hypothesis", reason: "is damaged" };
+        self.kinds().load(serde_json::from_slice(bytes).map_err(|_| damaged)?, None)
     }
 }
 

@@ -97,6 +97,12 @@ impl Scales {
         Ok(Some(scales))
     }
 
+    /// Scales that no row has a say in: what features of these names are shifted and divided by, and the unit of the target.
+    pub fn declared(names: Arc<[String]>, scaling: Scaling, target: f64) -> Result<Self> {
+        let made = Self { names, scaling, target };
+        made.check().map(|()| made)
+    }
+
     /// Multiplies features, in the order of their names, by the units of their slopes.
     fn take_units(&mut self, units: Option<Vec<f64>>) {
         for (unit, column) in units.into_iter().flatten().zip(by_name(&self.names)) {

@@ -1,5 +1,6 @@
 //! Laws that cross modules: limits, optima and equivalences.
 
+mod audit;
 mod baselines;
 mod bounds;
 mod choice;
@@ -11,6 +12,7 @@ mod critical;
 mod few_rows;
 mod gtv;
 mod gtv_smooth;
+mod judging;
 mod learned;
 mod limits;
 mod metrics;

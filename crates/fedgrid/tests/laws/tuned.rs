@@ -101,10 +101,15 @@ fn sites_choose_the_strength_of_one_process_along_its_path() {
         for one in &ended.tried {
             let same = card.path.iter().find(|point| point.alpha.to_bits() == one.alpha.to_bits());
             let same = same.unwrap();
-            // Strengths are told apart by more than this.
-            let apart = (one.error - same.validation).abs() / same.validation;
-            let allowed = if one.residual <= 1e-4 { 2e-3 } else { 0.05 };
-            assert!(apart < allowed, "{place}: {one:?} against {same:?}");
+            if one.residual <= 1e-4 {
+                // Strengths are told apart by more than this.
+                let apart = (one.error - same.validation).abs() / same.validation;
+                assert!(apart < 2e-3, "{place}: {one:?} against {same:?}");
+            } else {
+                // It was left before it came to rest, which only one that is not the best may be.
+                assert!(same.validation > card.validation, "{place}: {one:?} against {same:?}");
+                assert!(one.error > card.validation, "{place}: {one:?} against {same:?}");
+            }
         }
     }
 }
@@ -136,13 +141,13 @@ fn a_budget_of_rounds_is_kept_and_the_best_of_what_was_tried_is_taken() {
     let TuningBudget { fewest_rounds, .. } = budget(&study);
     for most in [fewest_rounds / 2, fewest_rounds, fewest_rounds + 40] {
         let ended = ended(&study, most);
-        assert!(ended.tuning_rounds as u64 <= most, "{} of {most}", ended.tuning_rounds);
+        // Fewer than the fewest are refused before a federation is made; here they are taken all the same.
+        let allowed = most.max(fewest_rounds);
+        assert!(ended.tuning_rounds as u64 <= allowed, "{} of {most}", ended.tuning_rounds);
         let best = ended.tried.iter().map(|one| one.error).fold(f64::INFINITY, f64::min);
         let taken = ended.tried.iter().find(|one| Some(one.alpha) == ended.strength).unwrap();
         assert!(taken.error <= best * (1.0 + 1e-9), "{taken:?} {:?}", ended.tried);
-        if most >= fewest_rounds {
-            assert!(ended.tried.len() >= 5, "{most} rounds: {:?}", ended.tried);
-        }
+        assert!(ended.tried.len() >= 5, "{most} rounds: {:?}", ended.tried);
     }
 }
 

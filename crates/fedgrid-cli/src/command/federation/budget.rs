@@ -4,9 +4,14 @@
 //! bytes = rounds · 2 · edges between sites · (4 + bytes of a message)
 //! ```
 //!
-//! at most: rounds end earlier where they come to rest, and most messages are shorter.
+//! (a message says what the method says at each of the strengths that run side by side while one is chosen) at most: rounds end earlier where they come to rest, and most messages are shorter.
 
-use fedgrid::{compare::TuningBudget, network::Network, runtime::protocol::EDGE_INDEX_BYTES};
+use fedgrid::{
+    compare::TuningBudget,
+    method::tuned::{MOST_SIDE_BY_SIDE, tree_height},
+    network::Network,
+    runtime::protocol::EDGE_INDEX_BYTES,
+};
 use fedgrid_zenoh::provision::Site;
 
 use super::sites::pairs;
@@ -14,11 +19,25 @@ use crate::{command::job::wrapped, terminal::Terminal};
 use fedgrid_lab::{
     error::{Error, Result},
     experiment::Experiment,
-    number::{count, significant},
+    number::{count, counted, significant},
 };
 
 /// How long a round takes over a wide network, in seconds: about a message there, and some work.
 const USUAL_ROUND_SECS: f64 = 0.05;
+
+/// How many questions a federation that judges itself asks at most.
+const MOST_QUESTIONS: u64 = 3;
+
+fn cost(rounds: u64, bytes: u64) -> String {
+    let megabytes = rounds as f64 * bytes as f64 / 1e6;
+    let minutes = rounds as f64 * USUAL_ROUND_SECS / 60.0;
+    format!(
+        "{} rounds, {} MB between all sites, {} minutes at {USUAL_ROUND_SECS} s a round",
+        count(usize::try_from(rounds).unwrap_or(usize::MAX)),
+        significant(megabytes),
+        significant(minutes)
+    )
+}
 
 /// The most that a federation may cost.
 pub(super) struct Budget {
@@ -26,20 +45,22 @@ pub(super) struct Budget {
     rounds: u64,
     /// What choosing the strength takes, and how many rounds it may; none if that is given or estimated.
     pub(super) tuning: Option<(TuningBudget, u64)>,
-    /// The bytes of a round between all sites.
-    bytes: u64,
+    /// The bytes of a round of the method between all sites, and of one in which strengths run side by side.
+    bytes: [u64; 2],
     capped_by: Option<&'static str>,
 }
 
 impl Budget {
-    /// That of an experiment at these sites, whose messages along an edge take so many bytes.
+    /// That of an experiment at these sites, whose messages along an edge take so many bytes while the method runs and
+    /// while its strength is chosen.
     pub(super) fn new(
         experiment: &Experiment,
         network: &Network,
-        (sites, message): (&[Site], usize),
+        (sites, messages): (&[Site], [usize; 2]),
     ) -> Result<Self> {
         let cut = pairs(network, sites).len();
-        let bytes = 2 * (cut * (EDGE_INDEX_BYTES + message)) as u64;
+        let bytes = messages.map(|message| 2 * (cut * (EDGE_INDEX_BYTES + message)) as u64);
+        let [_, tuning_bytes] = bytes;
         let rounds = experiment.method.run.rounds as u64;
         let tuning =
             TuningBudget::of(network, &*experiment.method.approach, experiment.compare.quick);
@@ -48,14 +69,14 @@ impl Budget {
         };
         let keys = &experiment.federation;
         let by_rounds = keys.tuning_rounds.unwrap_or(tuning.most_rounds);
-        let by_bytes = keys.tuning_bytes.map(|most| most / bytes.max(1));
+        let by_bytes = keys.tuning_bytes.map(|most| most / tuning_bytes.max(1));
         if let Some((most, rounds)) = keys.tuning_bytes.zip(by_bytes)
             && rounds < tuning.fewest_rounds
         {
             return Err(Error::input(format!(
-                "federation.tuning_bytes is {most}, expected at least {}: {} rounds of {bytes} bytes, the fewest that \
+                "federation.tuning_bytes is {most}, expected at least {}: {} rounds of {tuning_bytes} bytes, the fewest that \
                  compare strengths here",
-                tuning.fewest_rounds.saturating_mul(bytes),
+                tuning.fewest_rounds.saturating_mul(tuning_bytes),
                 tuning.fewest_rounds
             )));
         }
@@ -68,29 +89,50 @@ impl Budget {
         Ok(Self { rounds, tuning: Some((tuning, allowed)), bytes, capped_by })
     }
 
+    /// Says what it takes to find out afterwards whether the network helped, with these shuffled networks.
+    pub(super) fn tell_judging(
+        &self,
+        (network, shuffled): (&Network, &[Network]),
+        sites: &[Site],
+        terminal: Terminal,
+    ) {
+        let height = tree_height(network).unwrap_or(0).max(1) as u64;
+        terminal.say(&wrapped(&format!(
+            "Judging takes at most {} rounds more, with small messages.",
+            MOST_QUESTIONS * 2 * height
+        )));
+        let cut = |network: &Network| pairs(network, sites).len() as u64;
+        let Some(most) = shuffled.iter().map(cut).max() else { return };
+        // Shuffled nodes have neighbours anywhere, so that more edges join two sites.
+        let more = |bytes: u64| bytes.saturating_mul(most) / cut(network).max(1);
+        let [bytes, tuning_bytes] = self.bytes.map(more);
+        let tuning_rounds = self.tuning.map_or(0, |(_, rounds)| rounds);
+        let megabytes =
+            (self.rounds as f64 * bytes as f64 + tuning_rounds as f64 * tuning_bytes as f64) / 1e6;
+        terminal.say(&wrapped(&format!(
+            "Each of {} with shuffled nodes takes as many rounds as training, and at most {} MB between all sites.",
+            counted(shuffled.len(), "network"),
+            significant(megabytes)
+        )));
+    }
+
     /// Says it.
     pub(super) fn tell(&self, terminal: Terminal) {
-        let cost = |rounds: u64| {
-            let megabytes = rounds as f64 * self.bytes as f64 / 1e6;
-            let minutes = rounds as f64 * USUAL_ROUND_SECS / 60.0;
-            format!(
-                "{} rounds, {} MB between all sites, {} minutes at {USUAL_ROUND_SECS} s a round",
-                count(usize::try_from(rounds).unwrap_or(usize::MAX)),
-                significant(megabytes),
-                significant(minutes)
-            )
-        };
+        let [bytes, tuning_bytes] = self.bytes;
         if let Some((tuning, rounds)) = self.tuning {
             let cap = match self.capped_by {
                 Some(key) => format!("as {key} says"),
                 None => "which federation.tuning_rounds or tuning_bytes can make fewer".into(),
             };
             terminal.say(&wrapped(&format!(
-                "Sites choose the strength together: about {} strengths, at most {}, {cap}.",
+                "Sites choose the strength together: about {} strengths, up to {MOST_SIDE_BY_SIDE} of them side by side, \
+                 at most {} rounds where the grid need not get wider, in all at most {}, {cap}.",
                 tuning.strengths,
-                cost(rounds)
+                count(usize::try_from(tuning.usual_rounds.min(rounds)).unwrap_or(usize::MAX)),
+                cost(rounds, tuning_bytes)
             )));
         }
-        terminal.say(&wrapped(&format!("The method then takes at most {}.", cost(self.rounds))));
+        terminal
+            .say(&wrapped(&format!("The method then takes at most {}.", cost(self.rounds, bytes))));
     }
 }

@@ -7,7 +7,7 @@ use clap::Args;
 use super::kit::{self, Kit};
 use crate::{command::job::wrapped, terminal::Terminal};
 use fedgrid_lab::{
-    assembly::Assembly,
+    assembly::{Assembly, OwnModels},
     error::{Error, Result},
     number::counted,
     run::to_json_pretty,
@@ -31,7 +31,8 @@ impl CheckSite {
         let (table, mut checked) = kit.table(&self.data)?;
         if checked.problems.is_empty() {
             // What join would refuse when all cells are read.
-            let joined = Assembly::at_site(&kit.experiment, &table, kit.common.clone(), &kit.own);
+            let own = (&kit.own[..], OwnModels::default());
+            let joined = Assembly::at_site(&kit.experiment, &table, kit.common.clone(), own);
             checked.problems.extend(joined.err().map(|error| error.to_string()));
         }
         kit::tell(terminal, &kit, &checked, true);

@@ -48,6 +48,18 @@ pub(super) fn check(network: &Network, sites: &[Site], message: usize) -> Result
     )))
 }
 
+/// Refuses sums over all nodes, on their way to the node that leads, that no frame holds.
+pub(super) fn check_sums(sites: &[Site], bytes: usize) -> Result<()> {
+    let whole = bytes.saturating_add(EDGE_INDEX_BYTES + HEADER_BYTES + TRAILER_BYTES);
+    if sites.len() < 2 || whole <= LARGEST_FRAME_BYTES {
+        return Ok(());
+    }
+    Err(Error::input(format!(
+        "federation.judge is true, and what all nodes tell of their test rows may take {whole} bytes, more than the \
+         {LARGEST_FRAME_BYTES} of a frame; use federation.judge = false, or fewer public points or shuffles"
+    )))
+}
+
 #[cfg(test)]
 mod tests {
     use fedgrid::network::path;

@@ -1,7 +1,6 @@
 //! `fedgrid federation join`: the agent of a site, from its kit and its own rows to its own models.
 
 use std::{
-    io::{IsTerminal, Write},
     ops::ControlFlow,
     path::{Path, PathBuf},
     sync::Arc,
@@ -18,17 +17,26 @@ use fedgrid::{
     runtime::protocol::{ProtocolSettings, RoundMode},
 };
 use fedgrid_zenoh::{
-    agent::{self, Options, Phase, Status},
+    agent::{self, Options, Status},
     site_bundle::SiteBundle,
 };
 
 use super::{
+    audit::AUDIT_FILE,
+    host::{SiteAbout, SiteHost},
+    judge::{Stages, training_stage},
     kit::{self, Kit},
     new::SiteSettings,
-    refused,
+    one_thread,
+    own_error::own_error,
+    page, refused,
     report::{Learnt, SiteRun},
+    tell::{LogFormat, Tell},
 };
-use crate::terminal::{Terminal, complain, is_interrupted};
+use crate::{
+    command::job::wrapped,
+    terminal::{Terminal, is_interrupted},
+};
 use fedgrid_lab::{
     assembly::Assembly,
     error::{Error, Result},
@@ -64,6 +72,20 @@ pub(in crate::command) struct Join {
     #[arg(long, value_name = "PORT")]
     health: Option<u16>,
 
+    /// Serve a page that shows how it goes on this port of this machine, and GET /metrics for Prometheus; 0 takes any
+    /// that is free.
+    #[arg(long, value_name = "PORT")]
+    page: Option<u16>,
+
+    /// A private file (mode 0400 or 0600) whose only line is the token of the page; by default one is made in the
+    /// folder of the run.
+    #[arg(long, value_name = "FILE", requires = "page")]
+    page_token: Option<PathBuf>,
+
+    /// Write what happens as lines on standard error: text, or JSON.
+    #[arg(long, value_name = "FORMAT")]
+    log: Option<LogFormat>,
+
     /// Listen here instead of at the address in the manifest, host:port.
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<String>,
@@ -79,20 +101,43 @@ pub(in crate::command) struct Join {
     /// Replace an earlier finished run in that folder.
     #[arg(long)]
     force: bool,
+
+    /// For models from Python: do not measure what predictions of these nodes tell of single rows.
+    #[arg(long, value_name = "NODES", value_delimiter = ',')]
+    waive_floor: Vec<String>,
 }
 
 impl Join {
-    pub(super) fn run(self, terminal: Terminal) -> Result<()> {
+    pub(super) fn run(self, terminal: Terminal, host: &dyn SiteHost) -> Result<()> {
         let begun = Instant::now();
         // Before any link is tried: why one does not come up, Zenoh tells its log alone.
         fedgrid_zenoh::transport::watch_log();
         let kit = Kit::read(&self.kit)?;
-        let (table, checked) = kit.table(&self.data)?;
+        one_thread::ensure(&kit.bundle.manifest)?;
+        let (table, checked) = match host.table(&kit.experiment) {
+            Some(table) => kit.checked(table),
+            None => kit.table(&self.data)?,
+        };
         checked.refuse()?;
-        let assembly = Assembly::at_site(&kit.experiment, &table, kit.common.clone(), &kit.own)?;
+        let names = kit.common.network.names();
+        let nodes = kit.own.iter().map(|&node| (node, names[node].as_str())).collect();
+        let (experiment, about) = (&kit.experiment, &kit.common.about);
+        let mut brought = host.models(&SiteAbout { experiment, about, nodes })?;
+        brought.unmeasured.extend(self.waive_floor.iter().cloned());
+        let brings_models = !brought.models.is_empty();
+        if brings_models {
+            terminal
+                .say("Measuring what predictions of this site's own models tell of single rows");
+        }
+        let own = (&kit.own[..], brought);
+        let assembly = Assembly::at_site(&kit.experiment, &table, kit.common.clone(), own)?;
         // The study has its rows, and a run may go on for days.
         drop(table);
         kit::tell(terminal, &kit, &checked, false);
+        let of_models = |note: &&String| brings_models && !checked.notes.contains(note);
+        for note in assembly.notes.iter().filter(of_models) {
+            terminal.say(&wrapped(&format!("Note: {note}")));
+        }
         let Kit { bundle, site, experiment, own, .. } = kit;
         let out = self.out.clone().unwrap_or_else(|| {
             PathBuf::from("runs").join(format!("{}-{}", site.title, bundle.name()))
@@ -110,15 +155,22 @@ impl Join {
             title: format!("{} at {}", site.title, bundle.name()),
             out: &out,
             share: self.share,
+            host,
         };
         let options = self.options(&bundle, &site, &experiment, &out)?;
-        let tuning_rounds = experiment.federation.tuning_rounds.unwrap_or(0);
-        let learnt = learn(&bundle, &assembly, (&own, tuning_rounds), &options, terminal)?;
-        if let Some(learnt) = learnt {
-            return run.finish(&learnt, begun.elapsed().as_secs_f64(), terminal);
+        let watched = Arc::new(page::Watched::of(bundle.name()));
+        let page = self.page.map(|port| {
+            page::serve(port, self.page_token.as_deref(), &options.folder, &watched, terminal)
+        });
+        let _page = page.transpose()?;
+        let mut tell = Tell::new(terminal, self.log, watched);
+        let stages = Stages { run: &run, options: &options };
+        if stages.all((&mut tell, host), (begun, terminal))? {
+            return Ok(());
         }
         terminal.say("Stopped; its state is kept. The same command goes on.");
-        Ok(())
+        // Who was told to stop by the project has done what it should; who was interrupted is to go on.
+        if is_interrupted() || host.is_stopped() { Err(Error::Stopped) } else { Ok(()) }
     }
 
     fn options(
@@ -157,18 +209,22 @@ impl Join {
             listen: self.listen.clone(),
             scouting: self.scouting,
             tick: Duration::from_millis(site.tick),
+            audit: Some(out.join(AUDIT_FILE)),
+            method: method.approach.kind().name().into(),
+            tells_error: self.share,
+            stage: training_stage(experiment, &bundle.manifest)?,
             ..Options::new(out.join("state"), protocol)
         })
     }
 }
 
 /// Takes part to the end; none if it was stopped before.
-fn learn(
+pub(super) fn learn(
     bundle: &SiteBundle,
     assembly: &Assembly,
     (own, tuning_rounds): (&[NodeId], u64),
     options: &Options,
-    terminal: Terminal,
+    (tell, host): (&mut Tell, &dyn SiteHost),
 ) -> Result<Option<Learnt>> {
     let study = &assembly.study;
     let views = study.network.views(study.nodes(None))?;
@@ -176,7 +232,8 @@ fn learn(
     let views: Vec<View> = views.collect();
     // Methods and networks that cannot be here were refused when the federation was made.
     let federated = study.at_sites(own, tuning_rounds)?;
-    federated.apply(Joined { bundle, views, options, terminal })
+    let mut score = own_error(assembly, own);
+    federated.apply(Joined { bundle, views, options, tell, host, score: &mut score })
 }
 
 /// A site takes part in a method.
@@ -184,14 +241,17 @@ struct Joined<'a> {
     bundle: &'a SiteBundle,
     views: Vec<View>,
     options: &'a Options,
-    terminal: Terminal,
+    tell: &'a mut Tell,
+    host: &'a dyn SiteHost,
+    score: &'a mut agent::Score<'a>,
 }
 
 impl RunsFederated for Joined<'_> {
     type Output = Result<Option<Learnt>>;
 
     fn run<M: Method<Participant: Durable>>(self, method: &M) -> Self::Output {
-        run(self.bundle, method, self.views, self.options, self.terminal)
+        let told = (self.tell, self.host, self.score);
+        run(self.bundle, method, self.views, self.options, told)
     }
 }
 
@@ -200,15 +260,28 @@ fn run<M: Method<Participant: Durable>>(
     method: &M,
     views: Vec<View>,
     options: &Options,
-    terminal: Terminal,
+    (tell, host, score): (&mut Tell, &dyn SiteHost, &mut agent::Score<'_>),
 ) -> Result<Option<Learnt>> {
-    let mut line = StatusLine { terminal, last: None, phase: Phase::Starting, notice: None };
-    let mut tell = |status: &Status| {
-        line.show(status);
-        if is_interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    let mut report = |status: &Status| {
+        tell.show(status);
+        if is_interrupted() || host.is_stopped() {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
     };
-    let outcome = agent::run(bundle, method, views, options, &mut tell).map_err(refused)?;
-    line.end();
+    let outcome = agent::run_scored(bundle, method, views, options, &mut report, score);
+    tell.end();
+    let outcome = match outcome {
+        // A model of the host was asked to stop in the middle of a round, which its state knows nothing of.
+        Err(fedgrid_zenoh::Error::Method(fedgrid::Error::Interrupted)) => return Ok(None),
+        Err(fedgrid_zenoh::Error::Method(error @ fedgrid::Error::Malformed { .. })) => {
+            return Err(Error::input(format!(
+                "{error}; if a node of this site had another model before, join with that one, or with another --out"
+            )));
+        }
+        outcome => outcome.map_err(refused)?,
+    };
     if !outcome.finished {
         return Ok(None);
     }
@@ -232,37 +305,4 @@ fn run<M: Method<Participant: Durable>>(
         converged: outcome.converged,
         status: outcome.status,
     }))
-}
-
-/// The live line of a terminal; plain lines, now and then, elsewhere.
-struct StatusLine {
-    terminal: Terminal,
-    last: Option<Instant>,
-    phase: Phase,
-    notice: Option<String>,
-}
-
-impl StatusLine {
-    fn show(&mut self, status: &Status) {
-        if self.terminal.quiet || self.terminal.json {
-            return;
-        }
-        if std::io::stderr().is_terminal() {
-            let _ = write!(std::io::stderr(), "\r\x1b[K{}", status.line());
-            return;
-        }
-        // A log that grows by a line every status would hide the lines that matter.
-        let is_due = self.last.is_none_or(|last| last.elapsed().as_secs() >= 10);
-        if is_due || self.phase != status.phase || self.notice != status.notice {
-            (self.last, self.phase) = (Some(Instant::now()), status.phase);
-            self.notice.clone_from(&status.notice);
-            complain(&status.line());
-        }
-    }
-
-    fn end(&self) {
-        if !self.terminal.quiet && !self.terminal.json && std::io::stderr().is_terminal() {
-            let _ = writeln!(std::io::stderr());
-        }
-    }
 }

@@ -6,6 +6,7 @@ use fedgrid::{data::Features, network::NodeId};
 use fedgrid_zenoh::{agent::network_of, identity::now, site_bundle::SiteBundle};
 
 use super::{
+    judge_plan,
     new::{PublicPoints, SiteSettings},
     refused,
 };
@@ -47,9 +48,13 @@ impl Kit {
 
     /// The site's own rows, and how the plan of the federation reads them.
     pub(super) fn table(&self, data: &Path) -> Result<(Table, Checked)> {
-        let table = Table::from_file(data, &self.experiment.data)?;
+        Ok(self.checked(Table::from_file(data, &self.experiment.data)?))
+    }
+
+    /// Rows, and how the plan of the federation reads them.
+    pub(super) fn checked(&self, table: Table) -> (Table, Checked) {
         let checked = check_at_site(&self.experiment, &table, &self.common, &self.own);
-        Ok((table, checked))
+        (table, checked)
     }
 }
 
@@ -93,6 +98,14 @@ pub(super) fn tell(terminal: Terminal, kit: &Kit, checked: &Checked, is_long: bo
     } else {
         let features = checked.plan.short_features().join(", ");
         terminal.say(&wrapped(&format!("{heading}: {features}")));
+    }
+    let manifest = &kit.bundle.manifest;
+    let site_of = |node: NodeId| {
+        let process = manifest.nodes.get(node).and_then(|node| manifest.process(node.process));
+        process.map_or_else(String::new, |process| process.name.clone())
+    };
+    for note in judge_plan::notes(&kit.experiment, &kit.common.network, site_of) {
+        terminal.say(&wrapped(&format!("Note: {note}")));
     }
     for note in &checked.notes {
         terminal.say(&wrapped(&format!("Note: {note}")));

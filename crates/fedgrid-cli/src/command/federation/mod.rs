@@ -1,20 +1,32 @@
 //! `fedgrid federation`: the same experiment as a federation of processes, one kit per site.
 
+mod audit;
 mod budget;
 mod check_site;
 mod describe;
 mod frame_size;
+pub mod host;
 mod join;
+mod judge;
+mod judge_plan;
+mod judged;
 mod kit;
 mod new;
+mod one_thread;
+mod own_error;
+mod page;
 mod project;
 mod report;
 mod share;
 mod sites;
 mod split_rows;
+mod tell;
 mod verdict;
+mod watch;
 
 use clap::Subcommand;
+use host::SiteHost;
+pub(super) use one_thread::this_is_the_command;
 
 use crate::terminal::Terminal;
 use fedgrid_lab::error::{Error, Result};
@@ -32,6 +44,10 @@ pub(super) enum FederationCommand {
     Join(join::Join),
     /// Show who is there, how far, and how stale.
     Status(project::Status),
+    /// Watch all sites at work: rounds, who waits for whom, bytes, what happens.
+    Watch(watch::Watch),
+    /// Check a site's log of what was sent to whom, and sum it up.
+    Audit(audit::Audit),
     /// Tell all processes to keep their state and end; join starts them again.
     Stop(project::Stop),
     /// Take a site's membership away; the others begin a new run without it.
@@ -40,22 +56,27 @@ pub(super) enum FederationCommand {
     Rotate(project::Rotate),
     /// Put together what sites agreed to share: metrics, never rows.
     Collect(project::Collect),
+    /// Say who gains and who loses by the network, from what sites agreed to share.
+    Report(judged::Report),
     /// Run a router for sites that cannot reach each other.
     Router(project::Router),
 }
 
 impl FederationCommand {
-    pub(super) fn run(self, terminal: Terminal) -> Result<()> {
+    pub(super) fn run(self, terminal: Terminal, host: &dyn SiteHost) -> Result<()> {
         match self {
             Self::Describe(describe) => describe.run(terminal),
             Self::New(new) => new.run(terminal),
             Self::Check(check) => check.run(terminal),
-            Self::Join(join) => join.run(terminal),
+            Self::Join(join) => join.run(terminal, host),
             Self::Status(status) => status.run(terminal),
+            Self::Watch(watch) => watch.run(terminal),
+            Self::Audit(audit) => audit.run(terminal),
             Self::Stop(stop) => stop.run(terminal),
             Self::Revoke(revoke) => revoke.run(terminal),
             Self::Rotate(rotate) => rotate.run(terminal),
             Self::Collect(collect) => collect.run(terminal),
+            Self::Report(report) => report.run(terminal),
             Self::Router(router) => router.run(terminal),
         }
     }

@@ -15,7 +15,7 @@ use fedgrid_zenoh::{
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{budget::Budget, frame_size, refused, sites::Sites, split_rows};
+use super::{budget::Budget, frame_size, judge_plan, refused, sites::Sites, split_rows};
 use crate::{
     command::{check::plan_lines, job::wrapped},
     terminal::Terminal,
@@ -158,7 +158,9 @@ impl New {
         // Before keys are made: a federation whose rounds do not fit in a frame would wait for ever.
         let message = common.largest_message(&experiment)?;
         frame_size::check(&common.network, &sites.all, message)?;
-        let budget = Budget::new(&experiment, &common.network, (&sites.all, message))?;
+        let shuffled = self.check_judging(&experiment, &common, (&sites, message))?;
+        let messages = [common.largest_message_of_fit(&experiment)?, message];
+        let budget = Budget::new(&experiment, &common.network, (&sites.all, messages))?;
         // All sites count the same rounds, whatever they know of the sizes of messages.
         experiment.federation.tuning_rounds = budget.tuning.map(|(_, rounds)| rounds);
         let title = self.experiment.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -199,7 +201,37 @@ impl New {
         }
         tell(terminal, &experiment, &manifest, (&out, rows.as_deref(), message));
         budget.tell(terminal);
+        if experiment.federation.judge {
+            budget.tell_judging((&common.network, &shuffled), &sites.all, terminal);
+        }
+        tell_judging(terminal, &experiment, (&common.network, &manifest));
         Ok(())
+    }
+
+    /// The shuffled networks of a federation that judges itself. Refuses sites that could not reach each other in one of
+    /// them, and what would not fit in a frame.
+    fn check_judging(
+        &self,
+        experiment: &Experiment,
+        common: &Common,
+        (sites, message): (&Sites, usize),
+    ) -> Result<Vec<Network>> {
+        let shuffled = judge_plan::shuffled(experiment, &common.network);
+        for network in &shuffled {
+            if !self.scouting {
+                sites.check_reach(network)?;
+            }
+            frame_size::check(network, &sites.all, message)?;
+        }
+        if experiment.federation.judge {
+            let outputs = common.about.task.outputs();
+            let model = outputs * common.public.rows().max(common.about.features.len() + 1);
+            let sizes = (common.network.len(), outputs);
+            let by = judge_plan::judged_by(experiment, true);
+            let message = by.largest_message(sizes, shuffled.len(), model);
+            frame_size::check_sums(&sites.all, message)?;
+        }
+        Ok(shuffled)
     }
 
     /// What all sites share, and what a reader should know of it.
@@ -281,6 +313,21 @@ impl New {
             settings: to_json_pretty(&settings),
             public: serde_json::to_string(&public).expect("plain values become JSON"),
         }
+    }
+}
+
+/// Says what judging tells of rows, and to whom.
+fn tell_judging(
+    terminal: Terminal,
+    experiment: &Experiment,
+    (network, manifest): (&Network, &Manifest),
+) {
+    let site_of = |node: usize| {
+        let process = manifest.nodes.get(node).and_then(|node| manifest.process(node.process));
+        process.map_or_else(String::new, |process| process.name.clone())
+    };
+    for note in judge_plan::notes(experiment, network, site_of) {
+        terminal.say(&wrapped(&note));
     }
 }
 

@@ -88,20 +88,26 @@ pub(in crate::command) struct Router {
 /// Asks all processes of a project, handing over an order if there is one.
 fn ask(folder: &Path, order: Option<OperatorOrder>) -> Result<(Manifest, Vec<(u32, String)>)> {
     let project = Project::open(folder).map_err(refused)?;
-    let operator = project.operator();
-    let settings = SessionSettings {
-        manifest: &project.manifest,
-        role: SessionRole::Operator,
-        folder: &operator,
-        listen: None,
-        scouting: false,
-    };
-    let session = transport::open(&settings).map_err(refused)?;
+    let session = operator_session(&project)?;
     let order = order.map(|order| order.signed(&project.key, now()));
     let found = transport::ask_all(&session, &project.manifest, order.as_deref());
     // Zenoh would go on trying to reach sites that are down.
     transport::close(session);
     Ok((project.manifest, found))
+}
+
+/// A session of the owner of a project.
+pub(super) fn operator_session(project: &Project) -> Result<transport::Session> {
+    super::one_thread::ensure(&project.manifest)?;
+    let settings = SessionSettings {
+        manifest: &project.manifest,
+        role: SessionRole::Operator,
+        folder: &project.operator(),
+        listen: None,
+        scouting: false,
+        stage: 0,
+    };
+    transport::open(&settings).map_err(refused)
 }
 
 impl Status {
@@ -197,21 +203,8 @@ impl Collect {
         let project = Project::open(&self.project).map_err(refused)?;
         let mut rows =
             vec![["site", "node", "rows", "alone", "federation", "measured on"].map(String::from)];
-        let mut all: Vec<share::SharedMetrics> = Vec::new();
-        for (index, path) in self.files.iter().enumerate() {
-            let text =
-                std::fs::read_to_string(path).map_err(|error| Error::file("read", path, &error))?;
-            let shared = share::verified(&text, &project.manifest, &path.display().to_string())?;
-            let site = |other: &share::SharedMetrics| other.site == shared.site;
-            // Two files of one site would count its nodes twice.
-            if let Some(first) = all[..index].iter().position(site) {
-                return Err(Error::input(format!(
-                    "{}: is of '{}', as {} is, expected one file of each site",
-                    path.display(),
-                    shared.site,
-                    self.files[first].display()
-                )));
-            }
+        let all = share::all_of(&self.files, &project.manifest)?;
+        for shared in &all {
             let error = |value: Option<f64>| value.map_or_else(|| "-".into(), significant);
             let measured = shared.measured_on.map_or_else(|| "-".into(), |rows| rows.to_string());
             for node in &shared.nodes {
@@ -224,12 +217,8 @@ impl Collect {
                     measured.clone(),
                 ]);
             }
-            all.push(shared);
         }
-        let members = project.manifest.processes.iter().filter(|process| process.key.is_some());
-        let is_missing = |name: &&str| all.iter().all(|shared| shared.site != *name);
-        let missing: Vec<&str> =
-            members.map(|process| process.name.as_str()).filter(is_missing).collect();
+        let missing = share::missing(&all, &project.manifest);
         terminal.say(&columns(&rows));
         if !missing.is_empty() {
             terminal.say(&format!("Missing: {}", missing.join(", ")));
@@ -252,9 +241,16 @@ impl Router {
             folder: &self.folder,
             listen: self.listen.as_deref(),
             scouting: false,
+            stage: 0,
         };
         let session = transport::open(&settings).map_err(refused)?;
         terminal.say(&format!("Router of '{}' at {address}; Ctrl-C ends it", manifest.project));
+        if transport::needs_one_thread(&manifest) {
+            // On one thread it could not pass on what is larger than a queue: what reads would wait for what writes.
+            terminal.say(
+                "Note: over TLS a router may abort when a site falls; let a service start it again (sites wait for it)",
+            );
+        }
         // The router's work is done by threads of Zenoh.
         while !is_interrupted() {
             std::thread::sleep(Duration::from_millis(200));
@@ -265,7 +261,7 @@ impl Router {
 }
 
 /// Rows of equally wide columns, the first two to the left.
-fn columns<const N: usize>(rows: &[[String; N]]) -> String {
+pub(super) fn columns<const N: usize>(rows: &[[String; N]]) -> String {
     let mut widths = [0; N];
     for row in rows {
         for (width, cell) in widths.iter_mut().zip(row) {

@@ -11,6 +11,7 @@ use fedgrid::{
 use fedgrid_zenoh::{agent::Status, site_bundle::SiteBundle};
 
 use super::{
+    host::{SiteHost, SiteModels},
     share,
     verdict::{AloneModels, SiteVerdict},
 };
@@ -23,8 +24,9 @@ use fedgrid_lab::{
     error::{Error, Result},
     experiment::Experiment,
     number::counted,
-    outcome::{Help, Outcome},
+    outcome::{FederationOutcome, Help, Outcome},
     pipeline::{Found, Heading, Pipeline},
+    printed,
     probes::help,
     readings,
     run::{Existing, KeptMethods, RunFolder, to_json_pretty},
@@ -67,6 +69,15 @@ impl Learnt {
     }
 }
 
+/// A site once training has ended.
+pub(super) struct Ended {
+    /// Its own nodes only.
+    pub(super) site: Assembly,
+    pub(super) alone: AloneModels,
+    /// The models of the federation.
+    pub(super) hypotheses: Vec<Arc<dyn Hypothesis>>,
+}
+
 /// A site's run.
 pub(super) struct SiteRun<'a> {
     pub(super) bundle: &'a SiteBundle,
@@ -76,14 +87,14 @@ pub(super) struct SiteRun<'a> {
     pub(super) title: String,
     pub(super) out: &'a Path,
     pub(super) share: bool,
+    pub(super) host: &'a dyn SiteHost,
 }
 
 impl SiteRun<'_> {
-    /// Writes the folder and says how it went.
-    pub(super) fn finish(&self, learnt: &Learnt, seconds: f64, terminal: Terminal) -> Result<()> {
+    /// The site as training has left it.
+    pub(super) fn ended(&self, learnt: &Learnt) -> Result<Ended> {
         let mut site = self.assembly.of_nodes(self.own)?;
-        let tuned = self.experiment.is_tuned_at_sites();
-        if tuned {
+        if self.experiment.is_tuned_at_sites() {
             // From here on it is a strength like one that was given.
             site.study.settings.alpha = learnt.strength;
         }
@@ -93,6 +104,19 @@ impl SiteRun<'_> {
         alone.replace_isolated(&mut hypotheses, |index| {
             network.neighbours(self.own[index]).is_empty()
         });
+        Ok(Ended { site, alone, hypotheses })
+    }
+
+    /// Writes the folder and says how it went.
+    pub(super) fn finish(
+        &self,
+        learnt: &Learnt,
+        (ended, found): (Ended, Option<FederationOutcome>),
+        seconds: f64,
+        terminal: Terminal,
+    ) -> Result<()> {
+        let Ended { mut site, alone, hypotheses } = ended;
+        let tuned = self.experiment.is_tuned_at_sites();
         let verdict = SiteVerdict::new(&site.study, alone, &hypotheses, &learnt.tried)?;
         let certificate = learnt.certificate(self.experiment);
         let mut fitted =
@@ -109,12 +133,13 @@ impl SiteRun<'_> {
         site.notes.extend(tuned.then(|| self.chosen(learnt)));
         site.notes.extend(self.spent(&learnt.tallies));
         site.notes.extend(self.helpers(&learnt.tallies));
+        site.notes.extend(self.kept_by_host(&site, &fitted.hypotheses)?);
         let mut experiment = self.experiment.clone();
         // Baselines would need rows of other sites.
         experiment.compare.enabled = false;
         let pipeline = Pipeline { experiment: &experiment, assembly: &site };
         let mut outcome = pipeline.outcome(&verdict.cards, &fitted, seconds);
-        verdict.tell(&mut outcome);
+        verdict.tell(&mut outcome, found);
         self.limit_theory(&mut outcome);
         (outcome.rounds, outcome.bytes) = (
             usize::try_from(learnt.status.round).unwrap_or(usize::MAX),
@@ -141,9 +166,23 @@ impl SiteRun<'_> {
         Ok(())
     }
 
+    /// What the program that runs this site has kept of its models, in words.
+    fn kept_by_host(
+        &self,
+        site: &Assembly,
+        learnt: &[Arc<dyn Hypothesis>],
+    ) -> Result<Option<String>> {
+        let models = site.study.for_table(learnt);
+        let (about, names) = (&site.about, site.study.network.names());
+        self.host.keep(SiteModels { folder: self.out, about, names, models })
+    }
+
     /// Says what was found.
     fn tell(&self, outcome: &Outcome, seconds: f64, terminal: Terminal) {
         terminal.say(&format!("{}\n", table(outcome)));
+        if let Some(table) = printed::federation(outcome) {
+            terminal.say(&format!("{table}\n"));
+        }
         if let Some(line) = readings::line(outcome) {
             terminal.say(&format!("{line}\n"));
         }

@@ -1,9 +1,11 @@
 //! What a site agrees to share: errors and counts of rows per node, signed with the site's key.
 //!
 //! ```text
-//! fedgrid-share 2 <signature>
-//! { "site": …, "run": …, "measured_on": …, "nodes": [ { "name", "rows", "local", "network" } … ] }
+//! fedgrid-share 3 <signature>
+//! { "site": …, "run": …, "measured_on": …, "nodes": [ { "name", "rows", "local", "network" } … ], "federation": … }
 //! ```
+
+use std::path::PathBuf;
 
 use fedgrid_zenoh::{
     identity::{Hex, SigningKey},
@@ -15,10 +17,10 @@ use serde::{Deserialize, Serialize};
 
 use fedgrid_lab::{
     error::{Error, Result},
-    outcome::{Measured, Outcome},
+    outcome::{FederationOutcome, Measured, Outcome},
 };
 
-const KIND: &str = "fedgrid-share 2";
+const KIND: &str = "fedgrid-share 3";
 
 /// A site's metrics.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -33,6 +35,10 @@ pub(super) struct SharedMetrics {
     pub(super) bytes: usize,
     pub(super) converged: bool,
     pub(super) nodes: Vec<SharedNode>,
+    /// What all sites have found together, and the errors of this site's nodes on their test rows; none where they have
+    /// not judged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) federation: Option<FederationOutcome>,
 }
 
 /// A node's metrics.
@@ -62,10 +68,40 @@ pub(super) fn signed(bundle: &SiteBundle, outcome: &Outcome) -> String {
         bytes: outcome.bytes,
         converged: outcome.certificate.converged,
         nodes: outcome.nodes.iter().map(node).collect(),
+        federation: outcome.federation.clone(),
     };
     let body = serde_json::to_string(&shared).expect("metrics are plain values");
     let key: &SigningKey = &bundle.key;
     signed_text::sign(KIND, &body, key)
+}
+
+/// The metrics of several sites of a project from their files; no two are of one site.
+pub(super) fn all_of(files: &[PathBuf], manifest: &Manifest) -> Result<Vec<SharedMetrics>> {
+    let mut all: Vec<SharedMetrics> = Vec::new();
+    for (index, path) in files.iter().enumerate() {
+        let text =
+            std::fs::read_to_string(path).map_err(|error| Error::file("read", path, &error))?;
+        let shared = verified(&text, manifest, &path.display().to_string())?;
+        let site = |other: &SharedMetrics| other.site == shared.site;
+        // Two files of one site would count its nodes twice.
+        if let Some(first) = all[..index].iter().position(site) {
+            return Err(Error::input(format!(
+                "{}: is of '{}', as {} is, expected one file of each site",
+                path.display(),
+                shared.site,
+                files[first].display()
+            )));
+        }
+        all.push(shared);
+    }
+    Ok(all)
+}
+
+/// The members of a project that have no file among these.
+pub(super) fn missing<'a>(all: &[SharedMetrics], manifest: &'a Manifest) -> Vec<&'a str> {
+    let members = manifest.processes.iter().filter(|process| process.key.is_some());
+    let is_missing = |name: &&str| all.iter().all(|shared| shared.site != *name);
+    members.map(|process| process.name.as_str()).filter(is_missing).collect()
 }
 
 /// A site's metrics from their text, if a site of the manifest signed them for its run.

@@ -23,7 +23,7 @@ use fedgrid_lab::{
     assembly::Assembly,
     error::Result,
     number::significant,
-    outcome::{Measured, Outcome},
+    outcome::{FederationOutcome, Measured, Outcome},
 };
 
 /// What a site's nodes would be without all others.
@@ -42,6 +42,11 @@ impl AloneModels {
         let views = Network::new(names, [])?.views(study.nodes(card.strength.ridge))?;
         let hypotheses = InProcess::default().run(&Local, views)?.hypotheses;
         Ok(Self { card, hypotheses })
+    }
+
+    /// The models of all nodes; one without training rows predicts the mean of the site's labels.
+    pub(super) fn everywhere(&self, study: &Study) -> Result<Vec<Arc<dyn Hypothesis>>> {
+        Ok(study.fit_by_name(Contestant::Local, self.card.strength, &Unwatched)?.hypotheses)
     }
 
     /// A node without neighbours is trained alone, in a federation as in one process.
@@ -138,9 +143,13 @@ impl SiteVerdict {
         }
     }
 
-    /// Says it in the outcome; errors on training rows show no gain.
-    pub(super) fn tell(&self, outcome: &mut Outcome) {
-        outcome.verdict = self.sentence();
+    /// Says it in the outcome, and behind it what all sites have found, what could not be judged first; errors on training
+    /// rows show no gain.
+    pub(super) fn tell(&self, outcome: &mut Outcome, found: Option<FederationOutcome>) {
+        let of_all = found.iter().flat_map(|all| all.unjudged.iter().chain([&all.verdict]));
+        let said: Vec<String> = [self.sentence()].into_iter().chain(of_all.cloned()).collect();
+        outcome.verdict = said.join(" ");
+        outcome.federation = found;
         outcome.at_site = Some(self.measured);
         if self.measured == Measured::Training {
             outcome.nodes.iter_mut().for_each(|node| node.gain = None);

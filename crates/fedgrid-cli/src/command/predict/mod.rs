@@ -125,8 +125,8 @@ impl Predict {
             std::fs::write(path, &bytes).map_err(|error| Error::file("write", path, &error))?;
             let count = counted(served.nodes.len(), "prediction");
             terminal.say(&format!("{count} in {}", path.display()));
-        } else if !terminal.json && !terminal.quiet {
-            // A reader that has gone away wants no more.
+        } else if !terminal.json {
+            // What was asked for, which --quiet does not silence. A reader that has gone away wants no more.
             let _ = std::io::stdout().lock().write_all(&output.bytes(format));
         }
         if terminal.json {

@@ -42,9 +42,10 @@ const OPTIMUM_STOP: Stop = Stop { tolerance: 1e-12, rounds: 20_000 };
 /// Arguments of `fedgrid simulate`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  fedgrid simulate examples/colorado/colorado.toml --loss 0.3 --crash 0.01 \\
-      --partition 100..400 --seeds 100
-  fedgrid simulate examples/colorado/colorado.toml --mode asynchronous --loss 0.9 --delay 20")]
+  fedgrid simulate examples/colorado/colorado.toml --set method.kind=fedrelax \\
+      --loss 0.3 --crash 0.01 --partition 100..400 --seeds 100
+  fedgrid simulate examples/colorado/colorado.toml --set method.kind=gtv \\
+      --mode asynchronous --loss 0.9 --delay 20")]
 pub(super) struct Simulate {
     /// The experiment file.
     experiment: PathBuf,

@@ -1,20 +1,21 @@
 //! The methods that run between sites, and how much they send.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use super::Contender;
 use crate::{
     compare::{
         PathPoint, Study,
         path_at_sites::PathAtSites,
-        strength::{Grid, Units},
+        strength::{Grid, PULL_EXPONENTS, Units},
+        tuning::MOST_DECADES,
     },
-    data::Task,
+    data::{Dataset, Task},
     error::{Error, Result},
     method::{
         Durable, FedRelax, Method, MixedRounds, PersFl, PrimalDual, TriedStrength, TunedAtSites,
         Wire,
-        tuned::{TunedMessage, TunedShape, Tuning, fewest_rounds, tree_height},
+        tuned::{TunedMessage, TunedShape, Tuning, fewest_rounds, rounds_beside, tree_height},
     },
     model::{LocalModel, Scales},
     network::{Network, Node, NodeId},
@@ -127,13 +128,23 @@ pub struct TuningBudget {
     pub strengths: usize,
     /// The rounds that are needed to compare the coarse grid.
     pub fewest_rounds: u64,
-    /// The rounds that all of them take if none is at rest before it is judged as it is.
+    /// The rounds that the coarse and the finer grid take if no strength is at rest before it is judged as it is.
+    pub usual_rounds: u64,
+    /// The same if the grid gets as wide as it may.
     pub most_rounds: u64,
 }
 
 /// Strengths of a coarse grid, and of that and a finer one.
 const COARSE_STRENGTHS: usize = 5;
 const USUAL_STRENGTHS: usize = 9;
+/// How often the grid gets wider at most.
+const WIDER_STAGES: u64 =
+    (MOST_DECADES - (*PULL_EXPONENTS.end() - *PULL_EXPONENTS.start())).unsigned_abs() as u64;
+
+/// How often strengths are tried side by side if the coarse grid is wide enough.
+fn stages(is_quick: bool) -> u64 {
+    if is_quick { 1 } else { 2 }
+}
 
 impl TuningBudget {
     /// That of a network; none if it falls apart.
@@ -142,12 +153,13 @@ impl TuningBudget {
         let height = tree_height(network)?;
         let strengths = if is_quick { COARSE_STRENGTHS } else { USUAL_STRENGTHS };
         let stop = method.at_sites().map_or(SEARCH_STOP, AtSites::search_stop);
-        let each = stop.rounds as u64 + 2 * height.max(1) as u64;
+        let each = stop.rounds as u64 + rounds_beside(height);
         Some(Self {
             height,
             strengths,
-            fewest_rounds: fewest_rounds(height, COARSE_STRENGTHS),
-            most_rounds: (strengths as u64 + 1) * each,
+            fewest_rounds: fewest_rounds(height),
+            usual_rounds: stages(is_quick) * each,
+            most_rounds: (stages(is_quick) + WIDER_STAGES) * each,
         })
     }
 }
@@ -166,8 +178,8 @@ impl Study {
         if self.settings.alpha.is_some() || method.estimates_strength() {
             return at_sites.federated(self.settings.alpha, Place { network, nodes: &[], scales });
         }
-        let lag = tree_height(network).unwrap_or(0).max(1) as u64;
-        let tuning = self.tuning(at_sites, own, (most_tuning_rounds, lag))?;
+        let height = tree_height(network).unwrap_or(0);
+        let tuning = self.tuning(at_sites, own, (most_tuning_rounds, height))?;
         let unknown = Error::Unsupported {
             what: "this method in a federation",
             needs: "a strength that is given; only those of fedrelax and gtv are chosen between sites",
@@ -188,11 +200,25 @@ impl Study {
         finite.map(point).collect()
     }
 
+    /// The validation rows of these nodes. Without any of their own the rows here would take turns, which train in a
+    /// federation.
+    fn held_out(&self, own: &[NodeId]) -> BTreeMap<NodeId, Dataset> {
+        let held = match self.plan.folds.as_slice() {
+            [fold] if fold.train == self.plan.train => Some(&fold.validation),
+            _ => None,
+        };
+        let validation = own.iter().map(|&node| {
+            let rows = held.map_or(&[][..], |rows| &rows[node]);
+            (node, self.rows[node].select(rows))
+        });
+        validation.collect()
+    }
+
     fn tuning(
         &self,
         at_sites: &dyn AtSites,
         own: &[NodeId],
-        (most_rounds, lag): (u64, u64),
+        (most_rounds, height): (u64, usize),
     ) -> Result<Tuning> {
         let network = &self.network;
         let degrees: f64 = (0..network.len()).map(|node| network.degree(node)).sum();
@@ -204,23 +230,13 @@ impl Study {
             None => self.settings.method.grid(&units)?,
         };
         let is_quick = self.settings.is_quick;
-        // Without validation rows of their own the rows here would take turns, which train in a federation.
-        let held = match self.plan.folds.as_slice() {
-            [fold] if fold.train == self.plan.train => Some(&fold.validation),
-            _ => None,
-        };
-        let validation = own.iter().map(|&node| {
-            let rows = held.map_or(&[][..], |rows| &rows[node]);
-            (node, self.rows[node].select(rows))
-        });
         let stop = at_sites.search_stop();
-        let strengths = if is_quick { COARSE_STRENGTHS } else { USUAL_STRENGTHS } as u64;
-        // With few rounds each strength gets its share: the last orders take some, and each one's own.
-        let share = (most_rounds.saturating_sub(6 * lag) / strengths).saturating_sub(lag + 1);
+        // With few rounds each stage gets its share.
+        let share = (most_rounds / stages(is_quick)).saturating_sub(rounds_beside(height));
         Ok(Tuning {
             path: Arc::new(PathAtSites { grid, is_quick }),
             metric: self.metric(),
-            validation: validation.collect(),
+            validation: self.held_out(own),
             tolerance: self.settings.runtime.stop.tolerance.max(stop.tolerance),
             rounds_each: share.clamp(1, stop.rounds as u64),
             most_rounds,
@@ -241,17 +257,31 @@ pub struct MessageSizes {
     pub points: (usize, usize),
     /// The most nodes whose coefficients are together in an elimination along the network.
     pub largest_front: usize,
-    /// Whether sites choose the strength.
-    pub is_tuned: bool,
+    /// What goes with it while sites choose the strength.
+    pub tuning: MessageTuning,
+}
+
+/// What a message says beside the method.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MessageTuning {
+    /// Nothing: the strength is given, or estimated.
+    None,
+    /// The method at all strengths that run side by side, and what goes along the tree.
+    Choosing,
+    /// That the strength is chosen.
+    Chosen,
 }
 
 impl MessageSizes {
     /// The most bytes of messages that also say what choosing a strength needs.
     pub(super) fn with_tuning<N: Wire>(&self, method: N::Shape) -> usize {
-        if !self.is_tuned {
-            return N::most_bytes(&method);
+        match self.tuning {
+            MessageTuning::None => N::most_bytes(&method),
+            MessageTuning::Chosen => TunedMessage::<N>::HEAD_BYTES + N::most_bytes(&method),
+            MessageTuning::Choosing => {
+                let shape = TunedShape { method: Some(method), is_below: true, is_above: true };
+                TunedMessage::<N>::most_bytes(&shape)
+            }
         }
-        let shape = TunedShape { method: Some(method), is_below: true, is_above: true };
-        TunedMessage::<N>::most_bytes(&shape)
     }
 }

@@ -167,3 +167,14 @@ pub enum Objective<'a> {
     /// The losses and the total variation of weights.
     Weights(&'a Gtv),
 }
+
+/// What the messages of a node tell of its rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Told {
+    /// What its model predicts for public points, from the one that it has learnt alone to its last.
+    Predictions,
+    /// The weights of its model.
+    Weights,
+    /// Sums over its rows: their number, means and products.
+    Moments,
+}

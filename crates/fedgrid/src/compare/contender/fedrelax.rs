@@ -3,7 +3,7 @@
 
 use super::{
     AtSites, Bound, Contender, Facts, Federated, MessageSizes, ModelsInUse, Objective, Place,
-    StrengthKey,
+    StrengthKey, Told,
 };
 use crate::{
     compare::{
@@ -49,6 +49,10 @@ impl Contender for FedRelax {
             coupling: Some(if is_symmetric { "symmetric" } else { "one-sided" }),
             ..Facts::default()
         }
+    }
+
+    fn told(&self) -> Option<Told> {
+        Some(Told::Predictions)
     }
 
     fn grid(&self, units: &Units) -> Result<Grid> {

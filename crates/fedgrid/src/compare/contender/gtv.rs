@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{
-    AtSites, Bound, Contender, Facts, Federated, MessageSizes, Objective, Place, StrengthKey,
+    AtSites, Bound, Contender, Facts, Federated, MessageSizes, Objective, Place, StrengthKey, Told,
 };
 use crate::{
     bound::weights_of,
@@ -202,6 +202,10 @@ impl Contender for Gtv {
             penalty: Some(self.penalty.name()),
             ..Facts::default()
         }
+    }
+
+    fn told(&self) -> Option<Told> {
+        Some(Told::Weights)
     }
 
     fn grid(&self, units: &Units) -> Result<Grid> {

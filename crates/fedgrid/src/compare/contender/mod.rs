@@ -26,8 +26,10 @@ mod shrunk;
 
 use std::{fmt::Debug, ops::Deref};
 
-pub use at_sites::{AtSites, Federated, MessageSizes, Place, RunsFederated, TuningBudget};
-pub use facts::{Bound, Facts, ModelsInUse, Objective, StrengthKey};
+pub use at_sites::{
+    AtSites, Federated, MessageSizes, MessageTuning, Place, RunsFederated, TuningBudget,
+};
+pub use facts::{Bound, Facts, ModelsInUse, Objective, StrengthKey, Told};
 pub use gtv::Gtv;
 pub use local::LocalRow;
 pub use mixed::{Choose, Correlated, KeptEstimates, Mixed, MixedStart, NetworkEvidence};
@@ -186,6 +188,11 @@ pub trait Contender: Debug + Send + Sync {
     /// Refuses rows that can never suffice, in a plan for nodes of these names.
     fn check_rows(&self, _: &[String], _: &Plan) -> Result<(), String> {
         Ok(())
+    }
+
+    /// What the messages of a node tell of its rows; none where that is not known.
+    fn told(&self) -> Option<Told> {
+        None
     }
 
     /// What a reader should know about its rows.

@@ -59,7 +59,7 @@ impl Durable for FedRelaxParticipant {
     fn snapshot(&self, to: &mut Writer) -> Result<()> {
         to.flag(self.hypothesis.is_some());
         if let Some(hypothesis) = &self.hypothesis {
-            write_hypothesis(hypothesis.as_ref(), to)?;
+            write_hypothesis(hypothesis.as_ref(), self.node.model.as_ref(), to)?;
         }
         to.count(self.predictions.len());
         self.predictions.iter().for_each(|labels| to.numbers(labels.as_slice()));

@@ -79,7 +79,7 @@ impl ProbingTarget {
         to.flag(self.weights.is_some());
         match &self.weights {
             Some(weights) => to.list(weights),
-            None => write_hypothesis(self.hypothesis.as_ref(), to)?,
+            None => write_hypothesis(self.hypothesis.as_ref(), self.node.model.as_ref(), to)?,
         }
         to.count(self.iteration);
         to.count(self.drawn.len());

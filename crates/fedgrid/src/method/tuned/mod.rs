@@ -4,19 +4,22 @@
 //! α* = argmin over a path of   Σ_i Σ_(validation rows of i) loss(h_i(α)) / Σ_i rows_i
 //! ```
 //!
-//! The strengths are run one after the other, from weak to strong, each from where the one before has ended.
-//! What ends a strength is agreed on along a tree of the network, without a pause: in every round a node tells
-//! its parent the sums over the nodes below it,
+//! Strengths are run side by side: a message carries what the method says at each of them. First all of the coarse
+//! grid, from the methods' own start; then, beside the best, what the path asks for next, each from where the strength
+//! that is nearest has come to; at last the chosen one goes on alone from where it stands. What ends a stage is agreed
+//! on along a tree of the network, without a pause: in every round a node tells its parent, for each strength, the
+//! sums over the nodes below it,
 //!
 //! ```text
 //! change, size      how far the round was from rest, as they were height − depth rounds ago
-//! loss, rows        of validation rows, once for each strength
+//! loss, rows        of validation rows, once for each strength; up to three times if it comes to rest late
 //! ```
 //!
 //! and the node that leads, who has the sums of all nodes a height of the tree later, sends an order down that
-//! all obey in the same round: the next strength; or to stay until the errors are there; or the strength that is
-//! taken, at which the method goes on to its end. Training rows are the same all the time: models of rows that
-//! take turns would differ by a few rows, and neighbours would see what these are.
+//! all obey in the same round: to measure errors; the next strengths; or the strength that is taken. An order takes
+//! a height, too, so errors are ordered ahead of time: for the round in which all strengths will be at rest if changes
+//! go on to shrink as they did (lead.rs). Training rows are the same all the time: models of rows that take turns would
+//! differ by a few rows, and neighbours would see what these are.
 //!
 //! Sums are formed in the order of the tree of nodes, and all nodes count the same rounds, so the bits are the
 //! same for any split of the nodes into processes.
@@ -41,6 +44,9 @@ use crate::{
 
 /// The most strengths of a path.
 pub const MOST_STRENGTHS: usize = 32;
+
+/// The most strengths that run side by side: the coarse grid; four finer steps or a wider one, and the best so far.
+pub const MOST_SIDE_BY_SIDE: usize = 5;
 
 /// Why no strength can be chosen.
 const WHAT: &str = "choosing a strength between sites";
@@ -88,11 +94,8 @@ pub struct TriedStrength {
 
 /// Which strengths are tried.
 pub trait StrengthPath: Debug + Send + Sync {
-    /// Those that are tried whatever comes of them, in this order; at least one.
-    fn first(&self) -> Vec<f64>;
-
-    /// What is tried next, once these and no others were; none at the end.
-    fn next(&self, tried: &[TriedStrength]) -> Option<f64>;
+    /// What is tried next, side by side, once these and no others were; nothing at the end.
+    fn next(&self, tried: &[TriedStrength]) -> Vec<f64>;
 
     /// The one that is taken.
     fn best(&self, tried: &[TriedStrength]) -> f64;
@@ -109,7 +112,7 @@ pub struct Tuning {
     pub validation: BTreeMap<NodeId, Dataset>,
     /// The residual at which a strength can be told from others.
     pub tolerance: f64,
-    /// After how many rounds a strength is judged as it is.
+    /// After how many rounds strengths are judged as they are.
     pub rounds_each: u64,
     /// How many rounds choosing may take in all.
     pub most_rounds: u64,
@@ -121,13 +124,18 @@ pub fn tree_height(network: &Network) -> Option<usize> {
     Some(Tree::new(network)?.height)
 }
 
-/// The fewest rounds in which so many strengths can be compared, and one of them taken, along a tree of this height.
+/// The fewest rounds in which strengths can be compared side by side, and one of them taken, along a tree of this
+/// height.
 #[must_use]
-pub fn fewest_rounds(height: usize, strengths: usize) -> u64 {
-    // Each takes a height until sums are up and another until the order is down; the last one's errors, and the
-    // order that follows, once more.
-    let lag = height.max(1) as u64;
-    (2 * strengths as u64 + 2) * lag + 2 * strengths as u64
+pub fn fewest_rounds(height: usize) -> u64 {
+    1 + rounds_beside(height)
+}
+
+/// The rounds of a stage beside those in which its strengths come to rest, at most.
+#[must_use]
+pub fn rounds_beside(height: usize) -> u64 {
+    // Sums up, the order to measure down, errors up, the next order down.
+    4 * height.max(1) as u64 + 1
 }
 
 /// A method at the strength that its nodes choose.
@@ -143,6 +151,8 @@ struct Plan {
     tuning: Tuning,
     tree: Tree,
     children: Vec<Vec<NodeId>>,
+    /// The strengths of the first stage.
+    first: Vec<f64>,
 }
 
 impl<M: Adjustable> TunedAtSites<M> {
@@ -151,16 +161,13 @@ impl<M: Adjustable> TunedAtSites<M> {
         let needs =
             "a network in which every node is joined to every other, if only through others";
         let tree = Tree::new(network).ok_or(Error::Unsupported { what: WHAT, needs })?;
-        if tuning.path.first().is_empty() {
+        let mut first = tuning.path.next(&[]);
+        first.truncate(MOST_SIDE_BY_SIDE);
+        if first.is_empty() {
             return Err(Error::Unsupported { what: WHAT, needs: "a strength to try" });
         }
-        let mut children = vec![Vec::new(); network.len()];
-        for (node, parent) in tree.parents.iter().enumerate() {
-            if let Some(parent) = parent {
-                children[*parent].push(node);
-            }
-        }
-        Ok(Self { method, plan: Arc::new(Plan { tuning, tree, children }) })
+        let children = tree.children();
+        Ok(Self { method, plan: Arc::new(Plan { tuning, tree, children, first }) })
     }
 }
 

@@ -1,12 +1,12 @@
 //! What travels along the tree: sums up, orders down.
 
-use super::{MOST_STRENGTHS, TriedStrength};
+use super::{MOST_SIDE_BY_SIDE, MOST_STRENGTHS, TriedStrength};
 use crate::{
     bytes::{NUMBER_BYTES, Reader, Writer},
     error::{Error, Result},
 };
 
-/// Sums over some nodes, of one round.
+/// Sums over some nodes, of one round at one strength.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct TreeSums {
     pub(super) change: f64,
@@ -64,18 +64,18 @@ impl TreeSums {
 pub(super) struct Order {
     /// After this round.
     pub(super) at: u64,
-    /// Whether the strength of until now is judged first.
-    pub(super) judges: bool,
+    /// Which of the strengths of until now are judged first; none where it is empty.
+    pub(super) judges: Vec<bool>,
     pub(super) then: Then,
 }
 
 /// What comes then.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Then {
-    /// More rounds at the same strength.
+    /// More rounds at the same strengths.
     Stay,
-    /// Rounds at this strength.
-    Go(f64),
+    /// Rounds at these strengths, side by side.
+    Go(Vec<f64>),
     /// The end: this strength is taken, after these were tried.
     Take(f64, Vec<TriedStrength>),
     /// The end: nobody has validation rows.
@@ -83,16 +83,18 @@ pub(super) enum Then {
 }
 
 impl Order {
-    pub(super) const MOST_BYTES: usize = 8 + 2 + NUMBER_BYTES * (2 + 3 * MOST_STRENGTHS);
+    pub(super) const MOST_BYTES: usize =
+        8 + 2 + MOST_SIDE_BY_SIDE + NUMBER_BYTES * (2 + 3 * MOST_STRENGTHS);
 
     pub(super) fn write(&self, to: &mut Writer) {
         to.word(self.at);
-        to.flag(self.judges);
+        to.mark(u8::try_from(self.judges.len()).unwrap_or(u8::MAX));
+        self.judges.iter().for_each(|judges| to.flag(*judges));
         match &self.then {
             Then::Stay => to.mark(0),
-            Then::Go(alpha) => {
+            Then::Go(strengths) => {
                 to.mark(1);
-                to.number(*alpha);
+                write_strengths(strengths, to);
             }
             Then::Take(alpha, tried) => {
                 to.mark(2);
@@ -104,20 +106,46 @@ impl Order {
     }
 
     pub(super) fn read(from: &mut Reader<'_>) -> Result<Self> {
-        let (at, judges) = (from.word()?, from.flag()?);
-        let strength = |from: &mut Reader<'_>| {
-            let alpha = from.finite(1)?[0];
-            if alpha < 0.0 { Err(from.refusal("has a strength below zero")) } else { Ok(alpha) }
-        };
+        let at = from.word()?;
+        let judged = read_number_of_strengths(from)?;
+        let judges = (0..judged).map(|_| from.flag()).collect::<Result<_>>()?;
         let then = match from.mark()? {
             0 => Then::Stay,
-            1 => Then::Go(strength(from)?),
+            1 => Then::Go(read_strengths(from)?),
             2 => Then::Take(strength(from)?, read_tried(from)?),
             3 => Then::Fail,
             _ => return Err(from.refusal("has an order that is unknown")),
         };
         Ok(Self { at, judges, then })
     }
+}
+
+fn strength(from: &mut Reader<'_>) -> Result<f64> {
+    let alpha = from.finite(1)?[0];
+    if alpha < 0.0 { Err(from.refusal("has a strength below zero")) } else { Ok(alpha) }
+}
+
+/// Writes the strengths that run side by side.
+pub(super) fn write_strengths(strengths: &[f64], to: &mut Writer) {
+    to.mark(u8::try_from(strengths.len()).unwrap_or(u8::MAX));
+    to.numbers(strengths);
+}
+
+pub(super) fn read_strengths(from: &mut Reader<'_>) -> Result<Vec<f64>> {
+    let count = read_number_of_strengths(from)?;
+    if count == 0 {
+        return Err(from.refusal("holds no strength"));
+    }
+    (0..count).map(|_| strength(from)).collect()
+}
+
+/// How many strengths are spoken of.
+pub(super) fn read_number_of_strengths(from: &mut Reader<'_>) -> Result<usize> {
+    let count = usize::from(from.mark()?);
+    if count > MOST_SIDE_BY_SIDE {
+        return Err(from.refusal("is of more strengths than run side by side"));
+    }
+    Ok(count)
 }
 
 pub(super) fn write_tried(tried: &[TriedStrength], to: &mut Writer) {

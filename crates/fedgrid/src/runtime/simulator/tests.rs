@@ -291,11 +291,8 @@ fn tuned() -> TunedAtSites<FedRelax> {
     #[derive(Debug)]
     struct Two;
     impl StrengthPath for Two {
-        fn first(&self) -> Vec<f64> {
-            vec![0.1, 0.6]
-        }
-        fn next(&self, _: &[TriedStrength]) -> Option<f64> {
-            None
+        fn next(&self, tried: &[TriedStrength]) -> Vec<f64> {
+            if tried.is_empty() { vec![0.1, 0.6] } else { Vec::new() }
         }
         fn best(&self, tried: &[TriedStrength]) -> f64 {
             let best = tried.iter().min_by(|a, b| a.error.total_cmp(&b.error));

@@ -142,11 +142,12 @@ fn tuned<M: Adjustable>(method: M, network: &Network, views: &[View]) -> TunedAt
     #[derive(Debug)]
     struct Three;
     impl StrengthPath for Three {
-        fn first(&self) -> Vec<f64> {
-            vec![0.1, 0.5]
-        }
-        fn next(&self, tried: &[TriedStrength]) -> Option<f64> {
-            (tried.len() == 2).then_some(0.2)
+        fn next(&self, tried: &[TriedStrength]) -> Vec<f64> {
+            match tried.len() {
+                0 => vec![0.1, 0.5],
+                2 => vec![0.2],
+                _ => Vec::new(),
+            }
         }
         fn best(&self, tried: &[TriedStrength]) -> f64 {
             let best = tried.iter().min_by(|a, b| a.error.total_cmp(&b.error));

@@ -16,6 +16,7 @@ pub use self::{
 };
 use super::{
     AtSites, Bound, Contender, Facts, Federated, MessageSizes, ModelsInUse, Place, StrengthKey,
+    Told,
 };
 use crate::{
     compare::{
@@ -205,6 +206,10 @@ impl Contender for Mixed {
 
     fn estimates_strength(&self) -> bool {
         self.choose == Choose::Likelihood
+    }
+
+    fn told(&self) -> Option<Told> {
+        Some(Told::Moments)
     }
 
     fn grid(&self, _: &Units) -> Result<Grid> {

@@ -14,10 +14,17 @@
 //! likelihood, and where it is flat, as with one row at each node, that would be anywhere; a given number of
 //! steps is a smooth function of the rows.
 
+mod few_rows;
+mod moments;
+
 use rayon::prelude::*;
 
+use self::{
+    few_rows::{FewRows, FewRowsLeft},
+    moments::{Moments, MomentsLeft},
+};
 use crate::{
-    algebra::{Cholesky, add_outers, add_scaled, dot, triangle},
+    algebra::{Cholesky, add_scaled, dot, triangle},
     data::Dataset,
 };
 
@@ -71,30 +78,45 @@ pub(super) fn slope_units(nodes: &[Dataset], intercept: bool) -> Option<Vec<f64>
     units.iter().all(|unit| unit.is_finite() && *unit > 0.0).then_some(units)
 }
 
-/// `XᵀX`, `Xᵀy`, `yᵀy` and the number of rows of a node, each counting for as many as it stands for.
-struct Moments {
-    gram: Vec<f64>,
-    cross: Vec<f64>,
-    square: f64,
-    rows: f64,
+/// What the rows of a node say.
+enum NodeRows {
+    /// Fewer than coefficients.
+    Few(FewRows),
+    /// As many, or more.
+    Many(Moments),
 }
 
-impl Moments {
+impl NodeRows {
     fn of(data: &Dataset, output: usize, intercept: bool) -> Self {
         let size = data.features().columns() + usize::from(intercept);
-        let (mut gram, mut cross) = (vec![0.0; triangle(size)], vec![0.0; size]);
-        let (mut square, mut rows) = (0.0, Vec::with_capacity(size * data.rows()));
-        let mut counts = Vec::with_capacity(data.rows());
-        for (row, x) in data.features().iter().enumerate() {
-            let (y, count) = (data.labels().row(row)[output], data.count(row));
-            rows.extend(intercept.then_some(1.0).iter().chain(x));
-            add_scaled(&mut cross, count * y, &rows[row * size..]);
-            square += count * (y * y);
-            counts.push(count);
+        if data.rows() < size {
+            Self::Few(FewRows::of(data, output, intercept))
+        } else {
+            Self::Many(Moments::of(data, output, intercept))
         }
-        add_outers(&mut gram, &counts, &rows, size);
-        let gram = whole(&gram, size);
-        Self { gram, cross, square, rows: data.row_count() }
+    }
+
+    fn add_to(&self, sums: &mut Sums) {
+        match self {
+            Self::Few(rows) => rows.add_to(sums),
+            Self::Many(moments) => moments.add_to(sums),
+        }
+    }
+}
+
+/// Products of rows, summed over nodes.
+struct Sums {
+    /// `XᵀX`, as a triangle.
+    gram: Vec<f64>,
+    /// `Xᵀy`.
+    cross: Vec<f64>,
+    /// `yᵀy`.
+    square: f64,
+}
+
+impl Sums {
+    fn nothing(size: usize) -> Self {
+        Self { gram: vec![0.0; triangle(size)], cross: vec![0.0; size], square: 0.0 }
     }
 }
 
@@ -110,12 +132,16 @@ struct Spread {
 
 impl Spread {
     fn of(nodes: &[&Dataset], output: usize, intercept: bool) -> Option<Self> {
-        let moments: Vec<Moments> =
-            nodes.par_iter().map(|data| Moments::of(data, output, intercept)).collect();
-        let (gram, cross) = summed(moments.iter().map(|node| (&node.gram, &node.cross)))?;
-        let mean = solved(gram, &cross)?;
-        let rows: f64 = moments.iter().map(|node| node.rows).sum();
-        let square: f64 = moments.iter().map(|node| node.square).sum();
+        let own = |data: &&Dataset| NodeRows::of(data, output, intercept);
+        let known: Vec<NodeRows> = nodes.par_iter().map(own).collect();
+        let size = nodes.first()?.features().columns() + usize::from(intercept);
+        let mut sums = Sums::nothing(size);
+        for node in &known {
+            node.add_to(&mut sums);
+        }
+        let Sums { gram, cross, square } = sums;
+        let mean = solved(whole(&gram, size), &cross)?;
+        let rows: f64 = nodes.iter().map(|data| data.row_count()).sum();
         let least = LEAST_NOISE_SHARE * square / rows;
         if least == 0.0 {
             return None;
@@ -124,26 +150,25 @@ impl Spread {
         let variances = vec![noise / mean.len() as f64; mean.len()];
         let mut spread = Self { mean, variances, noise };
         for _ in 0..STEPS {
-            spread = spread.next(&moments, (rows, least))?;
+            spread = spread.next(&known, (rows, least))?;
         }
         Some(spread)
     }
 
     /// One step: deviations and their covariances given all else, and all else given these.
-    fn next(&self, nodes: &[Moments], (rows, least): (f64, f64)) -> Option<Self> {
+    fn next(&self, nodes: &[NodeRows], (rows, least): (f64, f64)) -> Option<Self> {
         let size = self.mean.len();
-        let whitened = |nodes: &[Moments]| self.whitened(nodes);
-        let parts: Vec<Whitened> =
-            nodes.par_chunks(NODES_PER_PART).map(whitened).collect::<Option<_>>()?;
-        let (mut gram, mut cross) = (vec![0.0; triangle(size)], vec![0.0; size]);
+        let part = |nodes: &[NodeRows]| self.part(nodes);
+        let parts: Vec<Part> = nodes.par_chunks(NODES_PER_PART).map(part).collect::<Option<_>>()?;
+        let mut sums = Sums::nothing(size);
         for part in &parts {
-            add_scaled(&mut gram, 1.0, &part.gram);
-            add_scaled(&mut cross, 1.0, &part.cross);
+            add_scaled(&mut sums.gram, 1.0, &part.sums.gram);
+            add_scaled(&mut sums.cross, 1.0, &part.sums.cross);
         }
-        let mean = solved(whole(&gram, size), &cross)?;
-        let left = |(nodes, part): (&[Moments], &Whitened)| part.left(nodes, &mean, self.noise);
+        let mean = solved(whole(&sums.gram, size), &sums.cross)?;
+        let left = |(nodes, part): (&[NodeRows], Part)| part.left(nodes, (self, &mean));
         let sums: Vec<(Vec<f64>, f64)> =
-            nodes.par_chunks(NODES_PER_PART).zip(&parts).map(left).collect();
+            nodes.par_chunks(NODES_PER_PART).zip(parts).map(left).collect();
         let (mut variances, mut squares) = (vec![0.0; size], 0.0);
         for (own, left) in &sums {
             add_scaled(&mut variances, 1.0 / nodes.len() as f64, own);
@@ -152,90 +177,51 @@ impl Spread {
         Some(Self { mean, variances, noise: (squares / rows).max(least) })
     }
 
-    /// `U = L⁻¹S` of some nodes, where S = diag(√τ) and `I + S XᵀX S/σ² = L Lᵀ`, and what it leaves of their moments.
-    fn whitened(&self, nodes: &[Moments]) -> Option<Whitened> {
-        let size = self.mean.len();
+    /// What deviations leave of some nodes; none where a system is singular in rounding.
+    fn part(&self, nodes: &[NodeRows]) -> Option<Part> {
+        let mut sums = Sums::nothing(self.mean.len());
         let roots: Vec<f64> = self.variances.iter().map(|variance| variance.sqrt()).collect();
-        let mut part = Whitened {
-            roots: Vec::with_capacity(nodes.len() * size * size),
-            traces: Vec::with_capacity(nodes.len()),
-            gram: vec![0.0; triangle(size)],
-            cross: vec![0.0; size],
+        let mut own = |node: &NodeRows| {
+            Some(match node {
+                NodeRows::Few(rows) => NodeLeft::Few(rows.left(self, &mut sums)?),
+                NodeRows::Many(moments) => NodeLeft::Many(moments.left(self, &roots, &mut sums)?),
+            })
         };
-        let factors = vec![-1.0 / self.noise; size];
-        let mut along = vec![0.0; size * size];
-        for node in nodes {
-            let mut matrix = node.gram.clone();
-            for (k, row) in matrix.chunks_exact_mut(size).enumerate() {
-                let factor = roots[k] / self.noise;
-                row.iter_mut().zip(&roots).for_each(|(entry, root)| *entry *= factor * root);
-                row[k] += 1.0;
-            }
-            let mut own = Cholesky::new(matrix, size)?.inverse_lower();
-            for row in own.chunks_exact_mut(size) {
-                row.iter_mut().zip(&roots).for_each(|(entry, root)| *entry *= root);
-            }
-            along.fill(0.0);
-            let mut trace = 0.0;
-            for (k, row) in along.chunks_exact_mut(size).enumerate() {
-                let own = &own[k * size..=k * size + k];
-                for (x, gram) in own.iter().zip(node.gram.chunks_exact(size)) {
-                    add_scaled(row, *x, gram);
-                }
-                trace += dot(own, &row[..=k]);
-                add_scaled(&mut part.cross, -dot(own, &node.cross[..=k]) / self.noise, row);
-            }
-            // `XᵀV⁻¹X` and `XᵀV⁻¹y` times σ², where V is the covariance of a node's labels.
-            for k in 0..size {
-                let row = &node.gram[k * size..=k * size + k];
-                add_scaled(&mut part.gram[triangle(k)..=triangle(k) + k], 1.0, row);
-            }
-            add_outers(&mut part.gram, &factors, &along, size);
-            add_scaled(&mut part.cross, 1.0, &node.cross);
-            part.traces.push(trace);
-            part.roots.extend_from_slice(&own);
-        }
-        Some(part)
+        let nodes = nodes.iter().map(&mut own).collect::<Option<_>>()?;
+        Some(Part { nodes, sums })
     }
 }
 
 /// Nodes that one thread works on at a time.
 const NODES_PER_PART: usize = 32;
 
-/// What deviations leave of the moments of some nodes.
-struct Whitened {
-    /// U of each, whose square `UᵀU` is the covariance of its deviations.
-    roots: Vec<f64>,
-    /// `tr(U XᵀX Uᵀ)` of each.
-    traces: Vec<f64>,
-    /// The sum over nodes of `XᵀV⁻¹X` times σ², as a triangle.
-    gram: Vec<f64>,
-    /// The same of `XᵀV⁻¹y`.
-    cross: Vec<f64>,
+/// What deviations leave of some nodes.
+struct Part {
+    nodes: Vec<NodeLeft>,
+    /// The sums of `XᵀV⁻¹X` and `XᵀV⁻¹y` times σ², where V is the covariance of a node's labels.
+    sums: Sums,
 }
 
-impl Whitened {
+/// What deviations leave of a node.
+enum NodeLeft {
+    Few(FewRowsLeft),
+    Many(MomentsLeft),
+}
+
+impl Part {
     /// The summed squares of deviations, and of what they leave of the labels, given β.
-    fn left(&self, nodes: &[Moments], mean: &[f64], noise: f64) -> (Vec<f64>, f64) {
-        let size = mean.len();
-        let (mut variances, mut left) = (vec![0.0; size], 0.0);
-        let roots = self.roots.chunks_exact(size * size);
-        for (node, (own, trace)) in nodes.iter().zip(roots.zip(&self.traces)) {
-            let gram = || node.gram.chunks_exact(size);
-            let rest: Vec<f64> =
-                gram().zip(&node.cross).map(|(row, cross)| cross - dot(row, mean)).collect();
-            let mut deviation = vec![0.0; size];
-            for (k, row) in own.chunks_exact(size).enumerate() {
-                let row = &row[..=k];
-                add_scaled(&mut deviation[..=k], dot(row, &rest[..=k]) / noise, row);
-                variances.iter_mut().zip(row).for_each(|(sum, x)| *sum += x * x);
-            }
-            let weights: Vec<f64> = mean.iter().zip(&deviation).map(|(mean, b)| mean + b).collect();
-            let explained: f64 = gram().zip(&weights).map(|(row, x)| x * dot(row, &weights)).sum();
-            left += node.square - 2.0 * dot(&weights, &node.cross) + explained + trace;
-            variances.iter_mut().zip(&deviation).for_each(|(sum, b)| *sum += b * b);
+    fn left(self, nodes: &[NodeRows], (spread, mean): (&Spread, &[f64])) -> (Vec<f64>, f64) {
+        let (mut squares, mut left) = (vec![0.0; mean.len()], 0.0);
+        for (node, own) in nodes.iter().zip(self.nodes) {
+            left += match (node, own) {
+                (NodeRows::Many(moments), NodeLeft::Many(own)) => {
+                    own.squares((moments, spread.noise), mean, &mut squares)
+                }
+                (_, NodeLeft::Few(own)) => own.squares(spread, mean, &mut squares),
+                (NodeRows::Few(_), NodeLeft::Many(_)) => unreachable!("each is of its node"),
+            };
         }
-        (variances, left)
+        (squares, left)
     }
 }
 
@@ -246,18 +232,6 @@ fn whole(lower: &[f64], size: usize) -> Vec<f64> {
         lower[triangle(k.max(l)) + k.min(l)]
     };
     (0..size * size).map(entry).collect()
-}
-
-/// The sums of matrices and vectors, in their order.
-fn summed<'a>(
-    mut parts: impl Iterator<Item = (&'a Vec<f64>, &'a Vec<f64>)>,
-) -> Option<(Vec<f64>, Vec<f64>)> {
-    let (mut gram, mut cross) = parts.next().map(|(gram, cross)| (gram.clone(), cross.clone()))?;
-    for (other, along) in parts {
-        add_scaled(&mut gram, 1.0, other);
-        add_scaled(&mut cross, 1.0, along);
-    }
-    Some((gram, cross))
 }
 
 /// The solution of a system that may be singular.
@@ -323,6 +297,31 @@ mod tests {
             let (found, again) =
                 (units(&data, intercept).unwrap(), units(&other, intercept).unwrap());
             for (a, b) in found.iter().zip(&again) {
+                assert!((a / b - 1.0).abs() < 1e-9, "{a} {b}");
+            }
+        }
+    }
+
+    #[test]
+    fn few_rows_say_what_their_sums_say() {
+        let data = rows(40, 2, [1.0, 2.0, 0.5], [1.0, 0.0, 0.5]);
+        let (few, many): (Vec<NodeRows>, Vec<NodeRows>) = data
+            .iter()
+            .map(|data| {
+                let (x, y) = (data.features().clone(), data.labels().clone());
+                let data = Dataset::counted(x, y, vec![2.0, 0.5]).unwrap();
+                let few = NodeRows::of(&data, 0, true);
+                assert!(matches!(few, NodeRows::Few(_)));
+                (few, NodeRows::Many(Moments::of(&data, 0, true)))
+            })
+            .unzip();
+        let (mean, variances) = (vec![0.9, 1.8, 0.4], vec![1.0, 1e-9, 0.3]);
+        for noise in [1.0, 1e-4] {
+            let spread = Spread { mean: mean.clone(), variances: variances.clone(), noise };
+            let next = |nodes: &[NodeRows]| spread.next(nodes, (100.0, 1e-12)).unwrap();
+            let (a, b) = (next(&few), next(&many));
+            let pairs = a.mean.iter().zip(&b.mean).chain(a.variances.iter().zip(&b.variances));
+            for (a, b) in pairs.chain([(&a.noise, &b.noise)]) {
                 assert!((a / b - 1.0).abs() < 1e-9, "{a} {b}");
             }
         }
