@@ -62,7 +62,7 @@ impl<P: Durable> Agent<'_, P> {
                 }
                 let names = on.iter().map(|&peer| name(peer) + &self.trouble(peer));
                 let names = names.collect::<Vec<_>>().join(", ");
-                self.watched.waits(*round, on, &names);
+                self.watched.waits(self.process.round(), *round, on, &names);
                 Some(format!("round {round} waits for {names}"))
             }
             Notice::Learnt { round, digests } => {

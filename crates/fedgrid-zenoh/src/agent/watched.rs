@@ -44,7 +44,10 @@ pub(super) struct Watched {
 /// Whom a round waits for.
 #[derive(Debug)]
 struct Awaited {
+    /// The round of the missing messages: the next one, or the last one where it is being checked whether to stop.
     round: u64,
+    /// How many rounds were done then.
+    done: u64,
     on: Vec<usize>,
     names: String,
     since: Instant,
@@ -79,14 +82,14 @@ impl Watched {
         self.checkpoint_time += took;
     }
 
-    /// A round waits for these neighbours.
-    pub(super) fn waits(&mut self, round: u64, on: &[usize], names: &str) {
+    /// After so many rounds, messages of a round are missing from these neighbours.
+    pub(super) fn waits(&mut self, done: u64, round: u64, on: &[usize], names: &str) {
         let since = match &self.awaited {
             Some(awaited) if awaited.round == round => (awaited.since, awaited.is_told),
             _ => (Instant::now(), false),
         };
         let (on, names) = (on.to_vec(), names.to_string());
-        self.awaited = Some(Awaited { round, on, names, since: since.0, is_told: since.1 });
+        self.awaited = Some(Awaited { round, done, on, names, since: since.0, is_told: since.1 });
     }
 
     /// So many rounds are done.
@@ -95,7 +98,7 @@ impl Watched {
             self.round = (round, Instant::now());
         }
         match &mut self.awaited {
-            Some(awaited) if awaited.round <= round => {
+            Some(awaited) if awaited.done < round => {
                 if awaited.is_told {
                     let (round, seconds) = (awaited.round, awaited.since.elapsed().as_secs());
                     let text = format!("round {round} went on after {seconds} s");
@@ -147,5 +150,24 @@ impl Watched {
         let Some(own) = own.collect::<Option<Vec<_>>>() else { return };
         self.validation = score(&own).filter(|error| error.is_finite());
         self.scored = Some((round, Instant::now(), begun.elapsed()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Messages of a round that is done are awaited where it is being checked whether to stop.
+    #[test]
+    fn whoever_is_awaited_stays_so_until_the_next_round_is_done() {
+        for missing in [60, 61] {
+            let mut watched = Watched::new();
+            watched.at_round(60);
+            watched.waits(60, missing, &[1], "mid");
+            watched.at_round(60);
+            assert!(watched.is_awaited(1) && !watched.is_awaited(0), "round {missing}");
+            watched.at_round(61);
+            assert!(!watched.is_awaited(1), "round {missing}");
+        }
     }
 }
