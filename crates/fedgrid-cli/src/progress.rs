@@ -2,10 +2,10 @@
 //! of what is left,
 //!
 //! ```text
-//! left = passed · (steps − done) / (done − done before)      done counts the tried part of the step that is under way
+//! left = passed · (all − done) / (done − done before)      in work: done has the tried part of the step under way
 //! ```
 //!
-//! Steps differ in length, so that it is about right at best, and is said to be.
+//! A step of a network is taken for ten of a method without one, so that it is about right at best, and is said to be.
 
 use std::{
     sync::{
@@ -32,10 +32,28 @@ pub struct Progress {
     pace: Arc<Pace>,
 }
 
+/// The work of a fit over a network, in fits without one: from three for small tables to more than thirty.
+const NETWORK_WORK: f64 = 10.0;
+
+/// The work of a contestant, in fits without a network.
+pub(crate) fn work_of(contestant: Contestant) -> f64 {
+    match contestant {
+        Contestant::Local | Contestant::Pooled | Contestant::Shrunk | Contestant::Baseline(_) => {
+            1.0
+        }
+        Contestant::Mixed
+        | Contestant::Network
+        | Contestant::Member(_)
+        | Contestant::Shuffled(_) => NETWORK_WORK,
+    }
+}
+
 /// How fast it goes.
 #[derive(Debug)]
 struct Pace {
     begun: Instant,
+    /// The work of each step.
+    work: Vec<f64>,
     /// Steps that were done before the job went on.
     before: AtomicU64,
     /// The tried part of the step that is under way, in thousandths.
@@ -43,16 +61,18 @@ struct Pace {
 }
 
 impl Progress {
-    /// The progress of a job of so many steps: as a bar there, or plain lines.
-    pub(crate) fn new(steps: usize, target: ProgressDrawTarget, plain: bool) -> Self {
+    /// The progress of a job whose steps are so much work each: as a bar there, or plain lines.
+    pub(crate) fn new(work: Vec<f64>, target: ProgressDrawTarget, plain: bool) -> Self {
+        let steps = work.len();
         let pace = Arc::new(Pace {
             begun: Instant::now(),
+            work,
             before: AtomicU64::new(0),
             part: AtomicU64::new(0),
         });
         let shown = pace.clone();
         let write = move |state: &ProgressState, out: &mut dyn std::fmt::Write| {
-            let text = shown.text(state.pos(), state.len().unwrap_or(0));
+            let text = shown.text(state.pos());
             // A terminal that has gone away wants no more.
             let _ = out.write_str(&text);
         };
@@ -87,13 +107,14 @@ impl Progress {
         self.bar.finish_and_clear();
     }
 
-    fn step(&self, what: &str) {
+    /// A step without a card is done.
+    pub fn step(&self, what: &str) {
         self.pace.part.store(0, Ordering::Relaxed);
         self.bar.inc(1);
         self.bar.set_message(what.to_string());
         if self.plain {
             let (done, all) = (self.bar.position(), self.bar.length().unwrap_or_default());
-            complain(&format!("{what} ({done} of {all}, {})", self.pace.text(done, all)));
+            complain(&format!("{what} ({done} of {all}, {})", self.pace.text(done)));
         }
     }
 }
@@ -126,11 +147,13 @@ impl SweepWatch for Progress {
 
 impl Pace {
     /// What has passed, and about what is left where that can be said.
-    fn text(&self, done: u64, steps: u64) -> String {
+    fn text(&self, done: u64) -> String {
         let passed = self.begun.elapsed().as_secs_f64();
         let part = self.part.load(Ordering::Relaxed) as f64 / 1000.0;
         let before = self.before.load(Ordering::Relaxed);
-        match left(passed, (before, done, steps), part) {
+        let [before, done] =
+            [before, done].map(|steps| usize::try_from(steps).unwrap_or(usize::MAX));
+        match left(passed, (before, done, &self.work), part) {
             Some(left) => format!("{}, about {} left", in_words(passed), in_words(left)),
             None => in_words(passed),
         }
@@ -138,9 +161,11 @@ impl Pace {
 }
 
 /// The seconds that are left, at the pace of those that have passed; none before anything is done, and at the end.
-fn left(passed: f64, (before, done, steps): (u64, u64, u64), part: f64) -> Option<f64> {
-    let now = done.saturating_sub(before) as f64 + part;
-    let open = steps.saturating_sub(done) as f64 - part;
+fn left(passed: f64, (before, done, work): (usize, usize, &[f64]), part: f64) -> Option<f64> {
+    let of = |steps: std::ops::Range<usize>| work.get(steps).map_or(0.0, |all| all.iter().sum());
+    let part = part * work.get(done).copied().unwrap_or(0.0);
+    let now: f64 = of(before..done) + part;
+    let open: f64 = of(done..work.len()) - part;
     (now > 0.0 && open > 0.0).then(|| passed * open / now)
 }
 
@@ -160,13 +185,17 @@ mod tests {
 
     #[test]
     fn what_is_left_is_estimated_from_what_was_done_since_the_start() {
-        assert_eq!(left(10.0, (0, 0, 8), 0.0), None);
-        assert_eq!(left(10.0, (0, 2, 8), 0.0), Some(30.0));
+        let same = [1.0; 8];
+        assert_eq!(left(10.0, (0, 0, &same), 0.0), None);
+        assert_eq!(left(10.0, (0, 2, &same), 0.0), Some(30.0));
         // Six were done before: the pace is that of the one that was done since.
-        assert_eq!(left(10.0, (6, 7, 8), 0.0), Some(10.0));
+        assert_eq!(left(10.0, (6, 7, &same), 0.0), Some(10.0));
         // A quarter of the first step took ten seconds.
-        assert_eq!(left(10.0, (0, 0, 2), 0.25), Some(70.0));
-        assert_eq!(left(10.0, (0, 8, 8), 0.0), None);
+        assert_eq!(left(10.0, (0, 0, &same[..2]), 0.25), Some(70.0));
+        assert_eq!(left(10.0, (0, 8, &same), 0.0), None);
+        // Two small steps in two seconds; half of a large one would take five more.
+        assert_eq!(left(2.0, (0, 2, &[1.0, 1.0, 10.0]), 0.0), Some(10.0));
+        assert_eq!(left(7.0, (0, 2, &[1.0, 1.0, 10.0]), 0.5), Some(5.0));
     }
 
     #[test]

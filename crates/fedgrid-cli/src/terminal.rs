@@ -53,6 +53,11 @@ impl Terminal {
     /// Shows how a run of so many steps proceeds.
     #[must_use]
     pub fn progress(self, steps: usize) -> Progress {
+        self.progress_of(vec![1.0; steps])
+    }
+
+    /// Shows how a run proceeds whose steps are so much work each.
+    pub(crate) fn progress_of(self, work: Vec<f64>) -> Progress {
         let shown = !self.quiet && !self.json;
         let target = if shown && std::io::stderr().is_terminal() {
             ProgressDrawTarget::stderr()
@@ -61,6 +66,6 @@ impl Terminal {
         };
         // A file or a pipe gets lines in the place of a bar.
         let plain = shown && target.is_hidden();
-        Progress::new(steps, target, plain)
+        Progress::new(work, target, plain)
     }
 }

@@ -8,6 +8,7 @@ use fedgrid::compare::{Contestant, Fitted};
 use super::clock::today;
 use crate::{
     colour::{Output, Paint, painted},
+    progress::work_of,
     terminal::{Progress, Terminal, table},
 };
 use fedgrid_lab::{
@@ -54,10 +55,9 @@ impl FitJob {
         let mut folder =
             RunFolder::open(&self.folder, (&text, &self.title), &assembly, self.existing)?;
         terminal.say(&format!("{}\n{}\n", self.heading(&assembly), columns(&assembly, &rolling)));
-        let steps =
-            Pipeline { experiment: &self.experiment, assembly: &assembly }.contestants().len();
-        let steps = rolling.count() * (assembly.study.members().len() + steps);
-        let progress = terminal.progress(steps);
+        let contestants =
+            Pipeline { experiment: &self.experiment, assembly: &assembly }.contestants();
+        let progress = terminal.progress_of(work(&assembly, &contestants, rolling.count()));
         progress.resumed(folder.known_steps());
         let done = |card: &_| progress.done(card);
         // Cards of a single study have no number of an origin.
@@ -70,6 +70,7 @@ impl FitJob {
         let cards = folder.cards(&assembly, &contestants, &progress, &done)?;
         let mut origins = earlier_origins(&rolling, &mut folder, &contestants, &progress)?;
         let fitted = pipeline.fit(&cards, &progress)?;
+        progress.step("models to keep: fitted");
         let seconds = || begun.elapsed().as_secs_f64();
         let mut outcome = match rolling.windows().last() {
             Some(window) => {
@@ -158,6 +159,13 @@ fn statistics(
         .collect();
     let fits = std::iter::once(own).chain(others.iter().map(|other| &other.fitted));
     Ok(Statistics::of(assembly, public, &kept)?.map(|found| found.with_starts(fits)))
+}
+
+/// The work of each step of so many studies, and of the models that are kept with what training rows say of the network.
+fn work(assembly: &Assembly, contestants: &[Contestant], studies: usize) -> Vec<f64> {
+    let of_study = [&assembly.study.members(), contestants].concat();
+    let all = of_study.repeat(studies).into_iter().map(work_of);
+    all.chain([work_of(assembly.study.main())]).collect()
 }
 
 /// The cards of all rolling origins but the last; none if there is one study.

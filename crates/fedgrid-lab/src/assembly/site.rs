@@ -7,7 +7,7 @@ use fedgrid::{
         Approach, AtSites, Gtv, MessageSizes, MessageTuning, Place, Study, TuningBudget, Weighting,
     },
     data::{Features, Fold, Plan, Task},
-    method::{StopOn, inquiry::leader, mixed::largest_front},
+    method::{StopOn, inquiry::leader, mixed::FrontSizes},
     model::{LocalModel, Scales},
     network::{Edge, Network, NodeId},
     runtime::Order,
@@ -131,9 +131,9 @@ impl Common {
         let weights = models.iter().filter_map(|model| model.as_parametric());
         let weights = weights.map(|model| model.size(columns, task)).max().unwrap_or(0);
         let (names, points) = (self.about.features.clone().into(), self.public.rows());
-        let largest_front = largest_front(&self.network).unwrap_or(0);
+        let fronts = FrontSizes::along(&self.network).unwrap_or_default();
         let points = (points, points);
-        let sizes = MessageSizes { task, names, weights, points, largest_front, tuning };
+        let sizes = MessageSizes { task, names, weights, points, fronts, tuning };
         let at_sites = experiment.method.approach.at_sites();
         Ok(at_sites.map_or(0, |method| method.largest_message(&sizes)))
     }

@@ -16,6 +16,7 @@ use fedgrid::{
         Card, Contestant, Fitted, MessageSizes, MessageTuning, NodeScore, RoleMeasures, Strength,
         Verdict, Weighting,
     },
+    method::mixed::FrontSizes,
     metric::Measures,
     network::NodeId,
 };
@@ -317,7 +318,7 @@ fn bytes_per_round(assembly: &Assembly) -> usize {
             names,
             weights: 0,
             points,
-            largest_front: 0,
+            fronts: FrontSizes::default(),
             tuning: MessageTuning::None,
         };
         study.settings.method.at_sites().map_or(0, |method| method.largest_message(&sizes))

@@ -15,6 +15,7 @@ use crate::{
     method::{
         Durable, FedRelax, Method, MixedRounds, PersFl, PrimalDual, TriedStrength, TunedAtSites,
         Wire,
+        mixed::FrontSizes,
         tuned::{TunedMessage, TunedShape, Tuning, fewest_rounds, rounds_beside, tree_height},
     },
     model::{LocalModel, Scales},
@@ -255,8 +256,8 @@ pub struct MessageSizes {
     pub weights: usize,
     /// How many public points the sender and the receiver have.
     pub points: (usize, usize),
-    /// The most nodes whose coefficients are together in an elimination along the network.
-    pub largest_front: usize,
+    /// How large the fronts of an elimination along the network are.
+    pub fronts: FrontSizes,
     /// What goes with it while sites choose the strength.
     pub tuning: MessageTuning,
 }

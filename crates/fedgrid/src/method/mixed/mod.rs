@@ -105,25 +105,44 @@ struct Plan {
     keys: MixedKeys,
     tree: Tree,
     fronts: Vec<Front>,
-    /// The nodes of the largest front.
-    largest_front: usize,
+    front_sizes: FrontSizes,
     precision: Arc<Precision>,
     nodes: usize,
 }
 
-/// The most coefficients in a front: messages have at most half the square of it, 260 kB. With more, series take the
-/// place of elimination.
-const MOST_FRONT: usize = 256;
+/// The most coefficients in a front, whose elimination and inverse take some 2·10⁹ operations: about a second. With
+/// more, series take the place of elimination.
+const MOST_IN_FRONT: usize = 1024;
 
-/// The most nodes whose coefficients are together in an elimination along a network; none if it falls apart.
-#[must_use]
-pub fn largest_front(network: &Network) -> Option<usize> {
-    let fronts = fronts(network, &Tree::new(network)?);
-    Some(largest(&fronts))
+/// The most coefficients that a front leaves to a parent, with whom as many columns of the inverse travel: 0.8 MB.
+const MOST_LEFT: usize = 320;
+
+/// How large the fronts of an elimination along a network are, in nodes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct FrontSizes {
+    /// The most in a front.
+    pub all: usize,
+    /// The most that a front leaves to the parent.
+    pub left: usize,
 }
 
-fn largest(fronts: &[Front]) -> usize {
-    fronts.iter().map(|front| front.nodes.len()).max().unwrap_or(0)
+impl FrontSizes {
+    /// Of a network; none if it falls apart.
+    #[must_use]
+    pub fn along(network: &Network) -> Option<Self> {
+        Some(Self::of(&fronts(network, &Tree::new(network)?)))
+    }
+
+    fn of(fronts: &[Front]) -> Self {
+        let most = |size: fn(&Front) -> usize| fronts.iter().map(size).max().unwrap_or(0);
+        Self { all: most(|front| front.nodes.len()), left: most(|front| front.rest().len()) }
+    }
+
+    /// Whether elimination is possible with so many coefficients at a node.
+    #[must_use]
+    pub fn are_eliminated(&self, columns: usize) -> bool {
+        self.all * columns <= MOST_IN_FRONT && self.left * columns <= MOST_LEFT
+    }
 }
 
 impl MixedRounds {
@@ -135,8 +154,8 @@ impl MixedRounds {
         })?;
         let precision = Arc::new(Precision::along(network));
         let fronts = fronts(network, &tree);
-        let largest_front = largest(&fronts);
-        let plan = Plan { keys, tree, fronts, largest_front, precision, nodes: network.len() };
+        let front_sizes = FrontSizes::of(&fronts);
+        let plan = Plan { keys, tree, fronts, front_sizes, precision, nodes: network.len() };
         Ok(Self { plan: Arc::new(plan) })
     }
 }

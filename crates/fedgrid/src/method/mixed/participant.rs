@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    MOST_FRONT, Plan,
+    FrontSizes, Plan,
     elimination::{Elimination, Widths},
     lead::{Common, Lead},
     modes::Modes,
@@ -130,11 +130,11 @@ impl MixedParticipant {
         let keys = &plan.keys;
         let leads = plan.tree.parents[node.id].is_none();
         let most_columns = family.map_or(1, Family::outputs) * (node.data.features().columns() + 1);
-        let is_exact = plan.largest_front * most_columns <= MOST_FRONT;
+        let is_exact = plan.front_sizes.are_eliminated(most_columns);
         if family.is_some() && !is_exact {
             return Err(Error::Unsupported {
                 what: "a mixed model of classes or counts in rounds of messages",
-                needs: "fewer features or a sparser network, whose fronts have at most 256 coefficients",
+                needs: "fewer features or a sparser network: fronts have at most 1024 coefficients and leave at most 320",
             });
         }
         // Every row counts once, or as often as it stands for, whatever other methods weigh it by.
@@ -183,9 +183,8 @@ impl MixedParticipant {
         self.most_columns
     }
 
-    /// The nodes of the largest front.
-    pub(super) fn largest_front(&self) -> usize {
-        self.plan.largest_front
+    pub(super) fn front_sizes(&self) -> FrontSizes {
+        self.plan.front_sizes
     }
 
     pub(super) fn sizes(&self) -> Sizes {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::{
+    FrontSizes,
     modes::Modes,
     participant::{MixedParticipant, Phase, Scalar},
 };
@@ -31,18 +32,18 @@ pub struct MixedShape {
 }
 
 impl MixedShape {
-    /// For so many coefficients of every node and nodes in the largest front.
+    /// For so many coefficients of every node.
     #[must_use]
-    pub fn new(columns: usize, largest_front: usize) -> Self {
-        let front = largest_front * columns;
+    pub fn new(columns: usize, fronts: FrontSizes) -> Self {
         // Orders and sums hold a matrix, a few vectors and a few numbers.
         let tree = columns * columns + 4 * columns + 16;
-        if front > super::MOST_FRONT {
+        if !fronts.are_eliminated(columns) {
             let vectors = columns * (columns + 1 + super::participant::DRAWN_PROBES);
             return Self { vectors, tree };
         }
-        let all = front + columns + 1;
-        Self { vectors: front * (all + 1), tree: tree.max(2 + all * (all + 1) / 2) }
+        let left = fronts.left * columns;
+        let all = left + columns + 1;
+        Self { vectors: left * (all + 1), tree: tree.max(2 + all * (all + 1) / 2) }
     }
 }
 
@@ -84,7 +85,7 @@ impl Wire for MixedMessage {
 impl Durable for MixedParticipant {
     fn shape(&self, from: NodeId) -> Option<MixedShape> {
         let is_neighbour = self.neighbours.iter().any(|(neighbour, _)| *neighbour == from);
-        is_neighbour.then(|| MixedShape::new(self.most_columns(), self.largest_front()))
+        is_neighbour.then(|| MixedShape::new(self.most_columns(), self.front_sizes()))
     }
 
     fn snapshot(&self, to: &mut Writer) -> Result<()> {
