@@ -110,32 +110,49 @@ impl Common {
         Ok(Self { network, about, public: Arc::new(public), scales, class_weights })
     }
 
-    /// The most bytes that a message along an edge takes, in any round.
-    pub fn largest_message(&self, experiment: &Experiment) -> Result<usize> {
+    /// The most bytes that a message along each edge of a network of these nodes takes, in any round.
+    pub fn largest_messages(
+        &self,
+        experiment: &Experiment,
+        network: &Network,
+    ) -> Result<Vec<usize>> {
         let is_tuned = experiment.is_tuned_at_sites();
         let choosing = if is_tuned { MessageTuning::Choosing } else { MessageTuning::None };
-        self.message(experiment, choosing)
+        self.messages(experiment, network, choosing)
     }
 
     /// The same in a round after the strength is chosen.
-    pub fn largest_message_of_fit(&self, experiment: &Experiment) -> Result<usize> {
+    pub fn largest_messages_of_fit(
+        &self,
+        experiment: &Experiment,
+        network: &Network,
+    ) -> Result<Vec<usize>> {
         let is_tuned = experiment.is_tuned_at_sites();
         let chosen = if is_tuned { MessageTuning::Chosen } else { MessageTuning::None };
-        self.message(experiment, chosen)
+        self.messages(experiment, network, chosen)
     }
 
-    fn message(&self, experiment: &Experiment, tuning: MessageTuning) -> Result<usize> {
+    fn messages(
+        &self,
+        experiment: &Experiment,
+        network: &Network,
+        tuning: MessageTuning,
+    ) -> Result<Vec<usize>> {
         let (task, columns) = (self.about.task, self.about.features.len());
-        let graph = Graph::from(self.network.clone());
-        let models = models::models(experiment, &graph, task)?.models;
+        let models = models::models(experiment, &Graph::from(network.clone()), task)?.models;
         let weights = models.iter().filter_map(|model| model.as_parametric());
         let weights = weights.map(|model| model.size(columns, task)).max().unwrap_or(0);
-        let (names, points) = (self.about.features.clone().into(), self.public.rows());
-        let fronts = FrontSizes::along(&self.network).unwrap_or_default();
-        let points = (points, points);
-        let sizes = MessageSizes { task, names, weights, points, fronts, tuning };
+        let names: Arc<[String]> = self.about.features.clone().into();
+        let points = (self.public.rows(), self.public.rows());
+        let fronts = Arc::new(FrontSizes::along(network).unwrap_or_default());
         let at_sites = experiment.method.approach.at_sites();
-        Ok(at_sites.map_or(0, |method| method.largest_message(&sizes)))
+        let of_edge = |edge: &Edge| {
+            let (names, fronts) = (names.clone(), fronts.clone());
+            let edge = (edge.source, edge.target);
+            let sizes = MessageSizes { task, names, weights, points, fronts, edge, tuning };
+            at_sites.map_or(0, |method| method.largest_message(&sizes))
+        };
+        Ok(network.edges().iter().map(of_edge).collect())
     }
 }
 

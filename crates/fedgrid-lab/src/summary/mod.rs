@@ -16,7 +16,6 @@ use fedgrid::{
         Card, Contestant, Fitted, MessageSizes, MessageTuning, NodeScore, RoleMeasures, Strength,
         Verdict, Weighting,
     },
-    method::mixed::FrontSizes,
     metric::Measures,
     network::NodeId,
 };
@@ -318,7 +317,8 @@ fn bytes_per_round(assembly: &Assembly) -> usize {
             names,
             weights: 0,
             points,
-            fronts: FrontSizes::default(),
+            fronts: Arc::default(),
+            edge: (from, to),
             tuning: MessageTuning::None,
         };
         study.settings.method.at_sites().map_or(0, |method| method.largest_message(&sizes))

@@ -17,6 +17,7 @@ use fedgrid_zenoh::provision::Site;
 use super::sites::pairs;
 use crate::{command::job::wrapped, terminal::Terminal};
 use fedgrid_lab::{
+    assembly::Common,
     error::{Error, Result},
     experiment::Experiment,
     number::{count, counted, significant},
@@ -51,15 +52,15 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// That of an experiment at these sites, whose messages along an edge take so many bytes while the method runs and
-    /// while its strength is chosen.
-    pub(super) fn new(
-        experiment: &Experiment,
-        network: &Network,
-        (sites, messages): (&[Site], [usize; 2]),
-    ) -> Result<Self> {
-        let cut = pairs(network, sites).len();
-        let bytes = messages.map(|message| 2 * (cut * (EDGE_INDEX_BYTES + message)) as u64);
+    /// That of an experiment at these sites.
+    pub(super) fn new(experiment: &Experiment, common: &Common, sites: &[Site]) -> Result<Self> {
+        let network = &common.network;
+        let of_fit = common.largest_messages_of_fit(experiment, network)?;
+        let tuning = common.largest_messages(experiment, network)?;
+        let bytes = [of_fit, tuning].map(|messages| {
+            let cut = pairs(network, sites).into_iter();
+            cut.map(|(edge, _)| 2 * (EDGE_INDEX_BYTES + messages[edge]) as u64).sum()
+        });
         let [_, tuning_bytes] = bytes;
         let rounds = experiment.method.run.rounds as u64;
         let tuning =
@@ -87,6 +88,11 @@ impl Budget {
             keys.tuning_rounds.map(|_| "federation.tuning_rounds")
         };
         Ok(Self { rounds, tuning: Some((tuning, allowed)), bytes, capped_by })
+    }
+
+    /// The most bytes of a round of the method between all sites.
+    pub(super) fn bytes_per_round(&self) -> usize {
+        usize::try_from(self.bytes[0]).unwrap_or(usize::MAX)
     }
 
     /// Says what it takes to find out afterwards whether the network helped, with these shuffled networks.

@@ -2,7 +2,7 @@
 //! frame,
 //!
 //! ```text
-//! bytes = edges between them · (4 + bytes of a message) + header and signature ≤ 16 MiB
+//! bytes = Σ over edges between them (4 + bytes of a message) + header and signature ≤ 16 MiB
 //! ```
 //!
 //! so what would not fit is known before anything is made.
@@ -21,20 +21,19 @@ use fedgrid_lab::{
     number::counted,
 };
 
-/// Refuses sites that have more to tell each other than a frame holds.
-pub(super) fn check(network: &Network, sites: &[Site], message: usize) -> Result<()> {
-    let mut between: BTreeMap<(usize, usize), usize> = BTreeMap::new();
-    for (a, b) in pairs(network, sites) {
-        *between.entry((a.min(b), a.max(b))).or_default() += 1;
+/// Refuses sites that have more to tell each other than a frame holds, by the bytes of a message along each edge.
+pub(super) fn check(network: &Network, sites: &[Site], messages: &[usize]) -> Result<()> {
+    let mut between: BTreeMap<(usize, usize), (usize, usize)> = BTreeMap::new();
+    for (edge, (a, b)) in pairs(network, sites) {
+        let (bytes, edges) = between.entry((a.min(b), a.max(b))).or_default();
+        // Saturating: a sum that overflows is too large in any case.
+        *bytes = bytes.saturating_add(EDGE_INDEX_BYTES).saturating_add(messages[edge]);
+        *edges += 1;
     }
-    // The pair with the most edges decides: messages of all edges are bounded by the same size.
-    let Some((&(a, b), &edges)) = between.iter().max_by_key(|(_, edges)| **edges) else {
+    let Some((&(a, b), &(bytes, edges))) = between.iter().max_by_key(|(_, told)| **told) else {
         return Ok(());
     };
-    // Saturating: a count that overflows is too large in any case.
-    let bytes = edges
-        .saturating_mul(EDGE_INDEX_BYTES + message)
-        .saturating_add(HEADER_BYTES + TRAILER_BYTES);
+    let bytes = bytes.saturating_add(HEADER_BYTES + TRAILER_BYTES);
     if bytes <= LARGEST_FRAME_BYTES {
         return Ok(());
     }
@@ -76,13 +75,13 @@ mod tests {
         };
         let sites = [site("odd", &[1, 3]), site("even", &[0, 2])];
         let most = (LARGEST_FRAME_BYTES - HEADER_BYTES - TRAILER_BYTES) / 3 - EDGE_INDEX_BYTES;
-        assert!(check(&network, &sites, most).is_ok());
-        let refused = check(&network, &sites, most + 1).unwrap_err().to_string();
+        assert!(check(&network, &sites, &[most; 3]).is_ok());
+        let refused = check(&network, &sites, &[most, most + 1, most]).unwrap_err().to_string();
         assert!(
             refused.contains("'odd' and 'even'") && refused.contains("over 3 edges"),
             "{refused}"
         );
         // At one site nothing travels.
-        assert!(check(&network, &[site("all", &[0, 1, 2, 3])], usize::MAX / 8).is_ok());
+        assert!(check(&network, &[site("all", &[0, 1, 2, 3])], &[usize::MAX; 3]).is_ok());
     }
 }

@@ -156,11 +156,10 @@ impl New {
         let mut experiment = experiment.settled(common.about.task);
         let sites = self.placed(&common.network)?;
         // Before keys are made: a federation whose rounds do not fit in a frame would wait for ever.
-        let message = common.largest_message(&experiment)?;
-        frame_size::check(&common.network, &sites.all, message)?;
-        let shuffled = self.check_judging(&experiment, &common, (&sites, message))?;
-        let messages = [common.largest_message_of_fit(&experiment)?, message];
-        let budget = Budget::new(&experiment, &common.network, (&sites.all, messages))?;
+        let messages = common.largest_messages(&experiment, &common.network)?;
+        frame_size::check(&common.network, &sites.all, &messages)?;
+        let shuffled = self.check_judging(&experiment, &common, &sites)?;
+        let budget = Budget::new(&experiment, &common, &sites.all)?;
         // All sites count the same rounds, whatever they know of the sizes of messages.
         experiment.federation.tuning_rounds = budget.tuning.map(|(_, rounds)| rounds);
         let title = self.experiment.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -199,7 +198,7 @@ impl New {
         for note in &notes {
             terminal.say(&wrapped(&format!("Note: {note}")));
         }
-        tell(terminal, &experiment, &manifest, (&out, rows.as_deref(), message));
+        tell(terminal, &experiment, &manifest, (&out, rows.as_deref(), &budget));
         budget.tell(terminal);
         if experiment.federation.judge {
             budget.tell_judging((&common.network, &shuffled), &sites.all, terminal);
@@ -214,14 +213,15 @@ impl New {
         &self,
         experiment: &Experiment,
         common: &Common,
-        (sites, message): (&Sites, usize),
+        sites: &Sites,
     ) -> Result<Vec<Network>> {
         let shuffled = judge_plan::shuffled(experiment, &common.network);
         for network in &shuffled {
             if !self.scouting {
                 sites.check_reach(network)?;
             }
-            frame_size::check(network, &sites.all, message)?;
+            let messages = common.largest_messages(experiment, network)?;
+            frame_size::check(network, &sites.all, &messages)?;
         }
         if experiment.federation.judge {
             let outputs = common.about.task.outputs();
@@ -343,7 +343,7 @@ fn tell(
     terminal: Terminal,
     experiment: &Experiment,
     manifest: &Manifest,
-    (out, rows, message): (&Path, Option<&Path>, usize),
+    (out, rows, budget): (&Path, Option<&Path>, &Budget),
 ) {
     let SharedSizes { features, outputs, points } = manifest.shape;
     // Whichever of the two the method sends; heads of messages are small beside them.
@@ -352,8 +352,8 @@ fn tell(
         if facts.exchanges_predictions { points * outputs } else { (features + 1) * outputs };
     let cut = manifest.cut();
     // An estimate: a message's few other bytes (`Wire::HEAD_BYTES`) are left out.
-    let usual = NUMBER_BYTES * numbers as usize;
-    let bytes = 2 * cut * if facts.is_led { message } else { usual };
+    let usual = 2 * cut * NUMBER_BYTES * numbers as usize;
+    let bytes = if facts.is_led { budget.bytes_per_round() } else { usual };
     terminal.say(&format!(
         "{}: {} nodes at {} sites; {cut} of {} edges join two sites, which carry about {} kB a round",
         manifest.project,

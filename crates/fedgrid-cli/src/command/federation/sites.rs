@@ -85,7 +85,7 @@ impl Sites {
         let is_apart = |&(a, b): &(usize, usize)| {
             self.all[a].address.is_none() && self.all[b].address.is_none()
         };
-        let mut pairs = pairs(network, &self.all).into_iter();
+        let mut pairs = pairs(network, &self.all).into_iter().map(|(_, ends)| ends);
         // Where there is a router, all call it and nobody else.
         match pairs.find(is_apart).filter(|_| self.router.is_none()) {
             None => Ok(()),
@@ -131,12 +131,12 @@ impl Sites {
     }
 }
 
-/// The two sites of every edge between different ones.
-pub(super) fn pairs(network: &Network, sites: &[Site]) -> Vec<(usize, usize)> {
+/// The two sites of every edge between different ones, and the place of the edge in the network.
+pub(super) fn pairs(network: &Network, sites: &[Site]) -> Vec<(usize, (usize, usize))> {
     let mut host = vec![0; network.len()];
     for (index, site) in sites.iter().enumerate() {
         site.nodes.iter().for_each(|&node| host[node as usize] = index);
     }
     let ends = network.edges().iter().map(|edge| (host[edge.source], host[edge.target]));
-    ends.filter(|(a, b)| a != b).collect()
+    ends.enumerate().filter(|(_, (a, b))| a != b).collect()
 }

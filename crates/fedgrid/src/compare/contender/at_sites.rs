@@ -257,7 +257,9 @@ pub struct MessageSizes {
     /// How many public points the sender and the receiver have.
     pub points: (usize, usize),
     /// How large the fronts of an elimination along the network are.
-    pub fronts: FrontSizes,
+    pub fronts: Arc<FrontSizes>,
+    /// The ends of the edge.
+    pub edge: (NodeId, NodeId),
     /// What goes with it while sites choose the strength.
     pub tuning: MessageTuning,
 }

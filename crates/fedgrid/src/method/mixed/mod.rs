@@ -73,7 +73,7 @@ use super::{Method, tree::Tree};
 use crate::{
     error::{Error, Result},
     mixed::{Likelihood, Precision},
-    network::{Network, View},
+    network::{Network, NodeId, View},
 };
 
 /// A mixed model, estimated in rounds of messages.
@@ -118,30 +118,45 @@ const MOST_IN_FRONT: usize = 1024;
 const MOST_LEFT: usize = 320;
 
 /// How large the fronts of an elimination along a network are, in nodes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct FrontSizes {
+    parents: Vec<Option<NodeId>>,
+    /// What each node leaves to its parent.
+    left: Vec<usize>,
     /// The most in a front.
-    pub all: usize,
-    /// The most that a front leaves to the parent.
-    pub left: usize,
+    largest: usize,
 }
 
 impl FrontSizes {
     /// Of a network; none if it falls apart.
     #[must_use]
     pub fn along(network: &Network) -> Option<Self> {
-        Some(Self::of(&fronts(network, &Tree::new(network)?)))
+        let tree = Tree::new(network)?;
+        Some(Self::of(&tree, &fronts(network, &tree)))
     }
 
-    fn of(fronts: &[Front]) -> Self {
-        let most = |size: fn(&Front) -> usize| fronts.iter().map(size).max().unwrap_or(0);
-        Self { all: most(|front| front.nodes.len()), left: most(|front| front.rest().len()) }
+    fn of(tree: &Tree, fronts: &[Front]) -> Self {
+        Self {
+            parents: tree.parents.clone(),
+            left: fronts.iter().map(|front| front.rest().len()).collect(),
+            largest: fronts.iter().map(|front| front.nodes.len()).max().unwrap_or(0),
+        }
     }
 
     /// Whether elimination is possible with so many coefficients at a node.
     #[must_use]
     pub fn are_eliminated(&self, columns: usize) -> bool {
-        self.all * columns <= MOST_IN_FRONT && self.left * columns <= MOST_LEFT
+        let most_left = self.left.iter().max().copied().unwrap_or(0);
+        self.largest * columns <= MOST_IN_FRONT && most_left * columns <= MOST_LEFT
+    }
+
+    /// How many nodes the lower end of an edge leaves to the upper one; none where the edge is none of the tree's.
+    fn left_along(&self, (a, b): (NodeId, NodeId)) -> Option<usize> {
+        let is_parent = |node: NodeId, other| self.parents.get(node) == Some(&Some(other));
+        if is_parent(a, b) {
+            return Some(self.left[a]);
+        }
+        is_parent(b, a).then(|| self.left[b])
     }
 }
 
@@ -154,7 +169,7 @@ impl MixedRounds {
         })?;
         let precision = Arc::new(Precision::along(network));
         let fronts = fronts(network, &tree);
-        let front_sizes = FrontSizes::of(&fronts);
+        let front_sizes = FrontSizes::of(&tree, &fronts);
         let plan = Plan { keys, tree, fronts, front_sizes, precision, nodes: network.len() };
         Ok(Self { plan: Arc::new(plan) })
     }

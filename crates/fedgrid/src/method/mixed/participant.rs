@@ -183,8 +183,8 @@ impl MixedParticipant {
         self.most_columns
     }
 
-    pub(super) fn front_sizes(&self) -> FrontSizes {
-        self.plan.front_sizes
+    pub(super) fn front_sizes(&self) -> &FrontSizes {
+        &self.plan.front_sizes
     }
 
     pub(super) fn sizes(&self) -> Sizes {

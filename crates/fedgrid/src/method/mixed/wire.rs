@@ -32,16 +32,19 @@ pub struct MixedShape {
 }
 
 impl MixedShape {
-    /// For so many coefficients of every node.
+    /// Along an edge, for so many coefficients of every node.
     #[must_use]
-    pub fn new(columns: usize, fronts: FrontSizes) -> Self {
+    pub fn new(columns: usize, fronts: &FrontSizes, edge: (NodeId, NodeId)) -> Self {
+        let left = fronts.left_along(edge);
         // Orders and sums hold a matrix, a few vectors and a few numbers.
-        let tree = columns * columns + 4 * columns + 16;
+        let tree = if left.is_some() { columns * columns + 4 * columns + 16 } else { 0 };
         if !fronts.are_eliminated(columns) {
             let vectors = columns * (columns + 1 + super::participant::DRAWN_PROBES);
             return Self { vectors, tree };
         }
-        let left = fronts.left * columns;
+        let Some(left) = left.map(|nodes| nodes * columns) else {
+            return Self { vectors: 0, tree: 0 };
+        };
         let all = left + columns + 1;
         Self { vectors: left * (all + 1), tree: tree.max(2 + all * (all + 1) / 2) }
     }
@@ -85,7 +88,8 @@ impl Wire for MixedMessage {
 impl Durable for MixedParticipant {
     fn shape(&self, from: NodeId) -> Option<MixedShape> {
         let is_neighbour = self.neighbours.iter().any(|(neighbour, _)| *neighbour == from);
-        is_neighbour.then(|| MixedShape::new(self.most_columns(), self.front_sizes()))
+        is_neighbour
+            .then(|| MixedShape::new(self.most_columns(), self.front_sizes(), (from, self.id)))
     }
 
     fn snapshot(&self, to: &mut Writer) -> Result<()> {

@@ -320,7 +320,7 @@ impl AtSites for Mixed {
             Task::Regression => 1,
         };
         let columns = outputs * (1 + sizes.names.len());
-        MixedMessage::most_bytes(&MixedShape::new(columns, sizes.fronts))
+        MixedMessage::most_bytes(&MixedShape::new(columns, &sizes.fronts, sizes.edge))
     }
 
     fn check_keys(&self) -> Result<(), [String; 3]> {
