@@ -118,6 +118,21 @@ enum Command {
     Man(shell::ManPages),
 }
 
+impl Command {
+    /// Whether it works for others on threads of its own, for which those of the pool must stay free.
+    fn serves_others(&self) -> bool {
+        match self {
+            Self::Serve(_) => true,
+            #[cfg(feature = "federation")]
+            Self::Federation(_) => true,
+            _ => false,
+        }
+    }
+}
+
+/// The stack of a thread that works: what the first thread of a process usually has.
+const STACK_BYTES: usize = 8 << 20;
+
 /// Runs the command of this process.
 #[must_use]
 pub fn main() -> ExitCode {
@@ -126,14 +141,22 @@ pub fn main() -> ExitCode {
         Err(error) => return refused(&error),
     };
     let terminal = Terminal { quiet: arguments.quiet, json: arguments.json };
-    if let Some(threads) = arguments.threads {
-        // The pool can be made only once, which is now.
-        let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
-    }
+    // The pool can be made only once, which is now; zero is as many threads as there are cores.
+    let _ = rayon::ThreadPoolBuilder::new()
+        .num_threads(arguments.threads.unwrap_or(0))
+        .stack_size(STACK_BYTES)
+        .build_global();
     watch_for_interruption();
     #[cfg(feature = "federation")]
     federation::this_is_the_command();
-    match run(arguments.command, terminal) {
+    let command = arguments.command;
+    let ended = if command.serves_others() {
+        run(command, terminal)
+    } else {
+        // On a thread of the pool: from any other, each parallel step would be handed over to one and waited for.
+        rayon::join(|| run(command, terminal), || ()).0
+    };
+    match ended {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             terminal.refuse(&error.to_string(), error.exit_code());

@@ -47,10 +47,10 @@ use std::sync::Arc;
 
 pub use choice::Member;
 pub use contender::{
-    Approach, AtSites, Bound, Choose, Contender, Correlated, Facts, Federated, Gtv, KeptEstimates,
-    LocalRow, MessageSizes, MessageTuning, MethodKind, Mixed, MixedStart, ModelsInUse,
-    NetworkEvidence, Objective, PersFlKeys, Place, PooledRow, RunsFederated, StrengthKey, Told,
-    TuningBudget, WhichCandidates,
+    Approach, Asking, AtSites, Bound, Choose, Contender, Correlated, DataShape, Facts, Federated,
+    Gtv, KeptEstimates, LocalRow, MessageSizes, MessageTuning, MethodKind, Mixed, MixedStart,
+    ModelsInUse, NetworkEvidence, Objective, PersFlKeys, Place, PooledRow, RunsFederated,
+    StrengthKey, Told, TuningBudget, WhichCandidates,
 };
 pub use difference::Difference;
 pub use evidence::NodeEvidence;

@@ -7,7 +7,7 @@
 //! (a message says what the method says at each of the strengths that run side by side while one is chosen) at most: rounds end earlier where they come to rest, and most messages are shorter.
 
 use fedgrid::{
-    compare::TuningBudget,
+    compare::{Asking, DataShape, TuningBudget},
     method::tuned::{MOST_SIDE_BY_SIDE, tree_height},
     network::Network,
     runtime::protocol::EDGE_INDEX_BYTES,
@@ -26,15 +26,22 @@ use fedgrid_lab::{
 /// How long a round takes over a wide network, in seconds: about a message there, and some work.
 const USUAL_ROUND_SECS: f64 = 0.05;
 
+/// How many questions a mixed model asked so far, on paths of six nodes as on 198 stations.
+const USUAL_QUESTIONS: u64 = 100;
+
 /// How many questions a federation that judges itself asks at most.
 const MOST_QUESTIONS: u64 = 3;
 
 fn cost(rounds: u64, bytes: u64) -> String {
+    let all = count(usize::try_from(rounds).unwrap_or(usize::MAX));
+    format!("{all} rounds, {}", bytes_and_time(rounds, bytes))
+}
+
+fn bytes_and_time(rounds: u64, bytes: u64) -> String {
     let megabytes = rounds as f64 * bytes as f64 / 1e6;
     let minutes = rounds as f64 * USUAL_ROUND_SECS / 60.0;
     format!(
-        "{} rounds, {} MB between all sites, {} minutes at {USUAL_ROUND_SECS} s a round",
-        count(usize::try_from(rounds).unwrap_or(usize::MAX)),
+        "{} MB between all sites, {} minutes at {USUAL_ROUND_SECS} s a round",
         significant(megabytes),
         significant(minutes)
     )
@@ -44,6 +51,8 @@ fn cost(rounds: u64, bytes: u64) -> String {
 pub(super) struct Budget {
     /// The rounds of the method.
     rounds: u64,
+    /// What its questions take, if it asks until it has its answer, whatever rounds are allowed.
+    asking: Option<Asking>,
     /// What choosing the strength takes, and how many rounds it may; none if that is given or estimated.
     pub(super) tuning: Option<(TuningBudget, u64)>,
     /// The bytes of a round of the method between all sites, and of one in which strengths run side by side.
@@ -62,11 +71,16 @@ impl Budget {
             cut.map(|(edge, _)| 2 * (EDGE_INDEX_BYTES + messages[edge]) as u64).sum()
         });
         let [_, tuning_bytes] = bytes;
-        let rounds = experiment.method.run.rounds as u64;
-        let tuning =
-            TuningBudget::of(network, &*experiment.method.approach, experiment.compare.quick);
+        let approach = &experiment.method.approach;
+        let shape = DataShape { task: common.about.task, features: common.about.features.len() };
+        let asking = approach.at_sites().and_then(|method| method.asking(network, &shape));
+        let rounds = match asking {
+            Some(Asking::Rounds(each)) => USUAL_QUESTIONS * each,
+            _ => experiment.method.run.rounds as u64,
+        };
+        let tuning = TuningBudget::of(network, &**approach, experiment.compare.quick);
         let Some(tuning) = tuning.filter(|_| experiment.is_tuned_at_sites()) else {
-            return Ok(Self { rounds, tuning: None, bytes, capped_by: None });
+            return Ok(Self { rounds, asking, tuning: None, bytes, capped_by: None });
         };
         let keys = &experiment.federation;
         let by_rounds = keys.tuning_rounds.unwrap_or(tuning.most_rounds);
@@ -87,7 +101,7 @@ impl Budget {
         } else {
             keys.tuning_rounds.map(|_| "federation.tuning_rounds")
         };
-        Ok(Self { rounds, tuning: Some((tuning, allowed)), bytes, capped_by })
+        Ok(Self { rounds, asking, tuning: Some((tuning, allowed)), bytes, capped_by })
     }
 
     /// The most bytes of a round of the method between all sites.
@@ -138,7 +152,19 @@ impl Budget {
                 cost(rounds, tuning_bytes)
             )));
         }
-        terminal
-            .say(&wrapped(&format!("The method then takes at most {}.", cost(self.rounds, bytes))));
+        let cost = cost(self.rounds, bytes);
+        terminal.say(&wrapped(&match self.asking {
+            None => format!("The method then takes at most {cost}."),
+            Some(Asking::Rounds(each)) => format!(
+                "The method asks until its estimates stand, whatever method.rounds is: a question takes {each} rounds, and \
+                 {USUAL_QUESTIONS} questions, about as many as it usually takes, {cost}."
+            ),
+            Some(Asking::Series) => format!(
+                "The method asks until its estimates stand, whatever method.rounds is. This network is too dense for an \
+                 elimination, so that a question takes as many rounds as a series has terms: a few dozen, or tens of \
+                 thousands where neighbours are nearly alike. {} rounds take {}. With fewer edges or features it is exact \
+                 and takes fewer rounds.", count(10_000), bytes_and_time(10_000, bytes)
+            ),
+        }));
     }
 }

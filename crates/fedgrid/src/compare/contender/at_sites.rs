@@ -66,6 +66,11 @@ pub trait AtSites {
         None
     }
 
+    /// What its questions take, where it asks along the tree of nodes until it has its answer; none where rounds end it.
+    fn asking(&self, _: &Network, _: &DataShape) -> Option<Asking> {
+        None
+    }
+
     /// The most bytes that a message along an edge takes.
     fn largest_message(&self, sizes: &MessageSizes) -> usize;
 
@@ -243,6 +248,24 @@ impl Study {
             most_rounds,
         })
     }
+}
+
+/// What is known of data before any row: how many features, and what is predicted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DataShape {
+    /// What is predicted.
+    pub task: Task,
+    /// How many features.
+    pub features: usize,
+}
+
+/// What the questions of a method take that asks until it has its answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asking {
+    /// So many rounds each, at most.
+    Rounds(u64),
+    /// As many as a series has terms, tens of thousands at the limit.
+    Series,
 }
 
 /// What the size of a message depends on.

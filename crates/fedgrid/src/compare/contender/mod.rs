@@ -27,7 +27,8 @@ mod shrunk;
 use std::{fmt::Debug, ops::Deref};
 
 pub use at_sites::{
-    AtSites, Federated, MessageSizes, MessageTuning, Place, RunsFederated, TuningBudget,
+    Asking, AtSites, DataShape, Federated, MessageSizes, MessageTuning, Place, RunsFederated,
+    TuningBudget,
 };
 pub use facts::{Bound, Facts, ModelsInUse, Objective, StrengthKey, Told};
 pub use gtv::Gtv;

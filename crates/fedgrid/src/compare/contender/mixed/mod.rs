@@ -15,8 +15,8 @@ pub use self::{
     kept::{KeptEstimates, MixedStart},
 };
 use super::{
-    AtSites, Bound, Contender, Facts, Federated, MessageSizes, ModelsInUse, Place, StrengthKey,
-    Told,
+    Asking, AtSites, Bound, Contender, DataShape, Facts, Federated, MessageSizes, ModelsInUse,
+    Place, StrengthKey, Told,
 };
 use crate::{
     compare::{
@@ -29,10 +29,12 @@ use crate::{
     error::{Error, Result},
     method::{
         MixedRounds, Wire,
-        mixed::{MixedKeys, MixedMessage, MixedShape},
+        mixed::{FrontSizes, MixedKeys, MixedMessage, MixedShape},
+        tuned::tree_height,
     },
     mixed::{Family, Likelihood, MixedEstimate, Pooling, Precision},
     model::LocalModel,
+    network::Network,
     uncertainty::{CovarianceChoice, Posterior},
 };
 
@@ -314,12 +316,15 @@ impl AtSites for Mixed {
         Ok(Federated::Mixed(MixedRounds::new(place.network, keys)?))
     }
 
+    fn asking(&self, network: &Network, shape: &DataShape) -> Option<Asking> {
+        let is_exact =
+            FrontSizes::along(network)?.are_eliminated(columns(shape.task, shape.features));
+        let height = tree_height(network)? as u64;
+        Some(if is_exact { Asking::Rounds(4 * height) } else { Asking::Series })
+    }
+
     fn largest_message(&self, sizes: &MessageSizes) -> usize {
-        let outputs = match sizes.task {
-            Task::Classification { classes } => Family::Classes(classes).outputs(),
-            Task::Regression => 1,
-        };
-        let columns = outputs * (1 + sizes.names.len());
+        let columns = columns(sizes.task, sizes.names.len());
         MixedMessage::most_bytes(&MixedShape::new(columns, &sizes.fronts, sizes.edge))
     }
 
@@ -339,4 +344,13 @@ impl AtSites for Mixed {
              are of counts; expected the same kind of model at every node"
             .into())
     }
+}
+
+/// The coefficients of a node.
+fn columns(task: Task, features: usize) -> usize {
+    let outputs = match task {
+        Task::Classification { classes } => Family::Classes(classes).outputs(),
+        Task::Regression => 1,
+    };
+    outputs * (1 + features)
 }
