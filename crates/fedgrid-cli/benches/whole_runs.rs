@@ -7,7 +7,7 @@
 
 use std::{
     env,
-    fmt::Write as _,
+    fmt::{self, Write as _},
     fs,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
@@ -36,13 +36,17 @@ fn main() {
     for run in runs().into_iter().filter(is_wanted) {
         let own = seconds(Path::new(env!("CARGO_BIN_EXE_fedgrid")), &run, &folder);
         let before = baseline.as_deref().map(|command| seconds(command, &run, &folder));
-        let told = |seconds: &Option<f64>| seconds.map_or("ended".into(), |s| format!("{s:.2}"));
-        let ratio = match (own, before) {
-            (Some(own), Some(Some(before))) => format!("{:.1}x", before / own.max(0.01)),
+        let ratio = match (&own, &before) {
+            (Took::Seconds(own), Some(Took::Seconds(before))) => {
+                format!("{:.1}x", before / own.max(0.01))
+            }
+            (Took::Seconds(own), Some(Took::Limit(before))) => {
+                format!("more than {:.1}x", before / own.max(0.01))
+            }
             _ => String::new(),
         };
-        let before = before.as_ref().map_or(String::new(), told);
-        println!("| {} | {} | {} | {before} | {ratio} |", run.name, told(&own), run.goal);
+        let before = before.map_or(String::new(), |took| took.to_string());
+        println!("| {} | {own} | {} | {before} | {ratio} |", run.name, run.goal);
     }
 }
 
@@ -56,12 +60,18 @@ fn runs() -> Vec<Run> {
         Run { name, arguments: words(&text), goal }
     };
     let mut runs = vec![
-        made("three classes, 60 nodes, logistic", "classes", "places", "--target level", 10.0),
+        made(
+            "three classes, 60 nodes, logistic",
+            "classes",
+            "places",
+            "--target level --model logistic",
+            10.0,
+        ),
         made(
             "seven classes, 30 features, logistic",
             "seven",
             "few",
-            "--target kind --split split",
+            "--target kind --split split --model logistic",
             15.0,
         ),
         made("shops, tree", "shops", "places", "--target sales --model tree", 3.0),
@@ -129,8 +139,28 @@ fn runs_on_datasets() -> Vec<Run> {
     runs
 }
 
-/// The processor seconds of a run; none if it took longer than the limit.
-fn seconds(command: &Path, run: &Run, folder: &Path) -> Option<f64> {
+/// What a run took.
+enum Took {
+    /// Processor seconds.
+    Seconds(f64),
+    /// So many, at which it was ended.
+    Limit(f64),
+    /// It was refused, or failed.
+    Failed,
+}
+
+impl fmt::Display for Took {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Seconds(seconds) => write!(f, "{seconds:.2}"),
+            Self::Limit(seconds) => write!(f, "more than {seconds:.0}, ended"),
+            Self::Failed => write!(f, "failed"),
+        }
+    }
+}
+
+/// The processor seconds of a run.
+fn seconds(command: &Path, run: &Run, folder: &Path) -> Took {
     let limit = env::var("LIMIT_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(600);
     let before = children_seconds();
     let child = Command::new(command)
@@ -142,21 +172,26 @@ fn seconds(command: &Path, run: &Run, folder: &Path) -> Option<f64> {
         .spawn()
         .expect("the command can be started");
     let is_done = ended(child, Duration::from_secs(limit));
-    is_done.then(|| children_seconds() - before)
+    let seconds = children_seconds() - before;
+    match is_done {
+        Some(true) => Took::Seconds(seconds),
+        Some(false) => Took::Failed,
+        None => Took::Limit(seconds),
+    }
 }
 
-/// Waits for a process, and ends it at the limit; whether it has ended well by itself.
-fn ended(mut child: Child, limit: Duration) -> bool {
+/// Waits for a process, and ends it at the limit; whether it has ended well, if by itself.
+fn ended(mut child: Child, limit: Duration) -> Option<bool> {
     let begun = Instant::now();
     loop {
         match child.try_wait() {
-            Ok(Some(status)) => return status.success(),
+            Ok(Some(status)) => return Some(status.success()),
             Ok(None) if begun.elapsed() < limit => thread::sleep(Duration::from_millis(20)),
             _ => {
                 // It may just have ended by itself, and there is nothing to be done about either.
                 let _ = child.kill();
                 let _ = child.wait();
-                return false;
+                return None;
             }
         }
     }

@@ -55,7 +55,7 @@ pub fn federation(outcome: &Outcome) -> Option<String> {
     let line = |(name, what, error): &(&str, &str, f64)| {
         let own = FederationOutcome::error_of(&found.nodes, name);
         let own = own.map_or_else(|| "-".into(), significant);
-        format!("{name:<11}{what:<31}{:>11}{own:>11}", digits.text(*error))
+        format!("{name:<11}{what:<31} {:>10} {own:>10}", digits.text(*error))
     };
     let lines: Vec<String> = std::iter::once(heading).chain(methods.iter().map(line)).collect();
     (!methods.is_empty()).then(|| lines.join("\n"))
@@ -81,7 +81,7 @@ pub fn origins(outcome: &Outcome) -> Option<String> {
     let names: Vec<&str> =
         outcome.comparison.plain_rows().into_iter().map(|(name, _)| name).collect();
     let cells = |heading: String, cell: &dyn Fn(&str) -> String| {
-        names.iter().fold(heading, |line, name| line + &format!("{:>9}", cell(name)))
+        names.iter().fold(heading, |line, name| line + &format!(" {:>8}", cell(name)))
     };
     let mut lines =
         vec![cells(format!("{:<20}{:>8}", "test error from", "rows"), &|name| name.into())];
@@ -109,9 +109,9 @@ fn row(name: &str, what: &str, entry: &Entry, (digits, is_single): (Apart, bool)
         format!("  ({} to {})", digits.text(s.min), digits.text(s.max))
     });
     let errors = if is_single {
-        format!("{:>20}", digits.text(entry.error()))
+        format!(" {:>19}", digits.text(entry.error()))
     } else {
-        format!("{:>11}{:>9}", digits.text(entry.validation), digits.perhaps(entry.test))
+        format!(" {:>10} {:>8}", digits.text(entry.validation), digits.perhaps(entry.test))
     };
     let line = format!("{name:<10} {what:<31}{errors}{accuracy:>10}");
     let line = if accuracy.is_empty() { line.trim_end() } else { &line };

@@ -1,13 +1,16 @@
 //! A federation judges itself: with the errors, the standard errors and the kind of verdict that one process finds on the
 //! same rows, whatever is killed; its models are those without judging; and what cannot be judged is said first.
 
-use std::{fmt::Write as _, path::Path, time::Duration};
+use std::{fmt::Write as _, time::Duration};
 
 use serde_json::Value;
 
 use crate::{
     common::Folder,
-    sites::{Joined, Plan, SITES, assert_models_of_one_process, free_address, join, join_as},
+    sites::{
+        Joined, Plan, SITES, assert_models_of_one_process, free_address, join, join_as, stations,
+        stations_at,
+    },
 };
 
 /// Rows of six nodes whose slopes change along the path, noisy enough that neighbours help: six train, six validate, 48
@@ -252,11 +255,7 @@ fn what_cannot_be_allowed_is_refused_by_new() {
 #[test]
 #[ignore = "minutes: 198 stations at 20 sites, each a process, and two shuffles; part of make soak"]
 fn colorado_at_twenty_sites_has_the_verdict_of_one_process() {
-    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/colorado");
-    let folder = Folder::empty();
-    for file in ["readings.csv", "stations.csv", "colorado.toml"] {
-        std::fs::copy(example.join(file), folder.path(file)).unwrap();
-    }
+    let folder = stations();
     let keys = [
         "method.kind=fedrelax",
         "method.alpha=3",
@@ -269,38 +268,8 @@ fn colorado_at_twenty_sites_has_the_verdict_of_one_process() {
     let set: Vec<&str> = keys.iter().flat_map(|key| ["--set", *key]).collect();
     folder.done(&[&["fit", "colorado.toml", "--out", "whole"][..], &set].concat());
     let whole = folder.json("whole/result.json");
-    let (host, port) = {
-        let address = free_address();
-        let (host, port) = address.split_once(':').unwrap();
-        (host.to_string(), port.to_string())
-    };
-    let new = [
-        "federation",
-        "new",
-        "colorado.toml",
-        "--processes",
-        "20",
-        "--host",
-        &host,
-        "--port",
-        &port,
-    ];
-    let judge =
-        ["--set", "federation.judge=true", "--set", "federation.shuffles=2", "--out", "home"];
-    folder.done(&[&new[..], &judge, &set].concat());
-    let join = |part: usize| {
-        let (kit, data) = (format!("home/kits/part-{part}"), format!("home/rows/part-{part}.csv"));
-        let out = format!("run-{part}");
-        Joined::new(
-            &folder,
-            &["federation", "join", &kit, "--data", &data, "--out", &out, "--share"],
-        )
-    };
-    let sites: Vec<Joined> = (0..20).map(join).collect();
-    for site in sites {
-        let ended = site.over_within(Duration::from_mins(20));
-        assert_eq!(ended.code, Some(0), "{}", ended.complained);
-    }
+    let judge = ["--set", "federation.judge=true", "--set", "federation.shuffles=2"];
+    stations_at(&folder, 20, &[&judge[..], &set].concat());
     let joint = folder.json("run-0/result.json")["federation"]["joint"].take();
     for part in 1..20 {
         let own = folder.json(&format!("run-{part}/result.json"))["federation"]["joint"].take();

@@ -2,8 +2,10 @@
 
 use std::{
     fmt::Write,
+    fs,
     io::{BufRead, BufReader, Read},
     net::TcpListener,
+    path::Path,
     process::{Child, Command, Stdio},
     sync::atomic::{AtomicU16, Ordering},
     time::{Duration, Instant},
@@ -195,6 +197,36 @@ pub(crate) fn join_as(
 
 pub(crate) fn join(folder: &Folder, site: &str) -> Joined {
     join_as(folder, ("home", "run"), site, &[])
+}
+
+/// The bundled weather stations and their experiment.
+pub(crate) fn stations() -> Folder {
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("demo");
+    let folder = Folder::empty();
+    for file in ["readings.csv", "stations.csv", "colorado.toml"] {
+        fs::copy(example.join(file), folder.path(file)).unwrap();
+    }
+    folder
+}
+
+/// Divides them among so many processes, with more arguments of `new`, and runs these to their good end, into `run-0` and so on.
+pub(crate) fn stations_at(folder: &Folder, processes: usize, arguments: &[&str]) {
+    let address = free_address();
+    let (host, port) = address.split_once(':').unwrap();
+    let count = processes.to_string();
+    let new = ["federation", "new", "colorado.toml", "--processes", &count, "--out", "home"];
+    folder.done(&[&new[..], &["--host", host, "--port", port], arguments].concat());
+    let join = |part: usize| {
+        let (kit, data) = (format!("home/kits/part-{part}"), format!("home/rows/part-{part}.csv"));
+        let out = format!("run-{part}");
+        let join = ["federation", "join", &kit, "--data", &data, "--out", &out, "--share"];
+        Joined::new(folder, &join)
+    };
+    let sites: Vec<Joined> = (0..processes).map(join).collect();
+    for site in sites {
+        let ended = site.over_within(Duration::from_mins(20));
+        assert_eq!(ended.code, Some(0), "{}", ended.complained);
+    }
 }
 
 /// The whole network in one process, as the sites run it.

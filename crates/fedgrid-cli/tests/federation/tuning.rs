@@ -1,10 +1,12 @@
 //! Sites choose a strength together: that of one process on the same rows, whatever is killed; and what is refused.
 
-use std::fmt::Write as _;
+use std::{collections::BTreeMap, fmt::Write as _};
+
+use serde_json::Value;
 
 use crate::{
     common::{Folder, NODES},
-    sites::{Plan, SITES, join},
+    sites::{Plan, SITES, join, stations, stations_at},
 };
 
 /// Rows of six nodes whose slopes change along the path: six train, five validate, six test.
@@ -149,4 +151,51 @@ fn what_would_tell_rows_or_cannot_be_agreed_on_is_refused() {
         .chain(["--set", "data.validation=0.3"])
         .collect::<Vec<_>>(),
     );
+}
+
+#[test]
+#[ignore = "minutes: a mixed model of 198 stations at 8 sites, each a process; part of make soak"]
+fn a_mixed_model_of_stations_at_eight_sites_is_that_of_one_process() {
+    let folder = stations();
+    stations_at(&folder, 8, &["--set", "method.kind=mixed"]);
+    let fit = ["fit", "colorado.toml", "--method", "mixed", "--no-compare", "--out", "whole"];
+    folder.done(&fit);
+    let models = |run: &str| -> BTreeMap<String, Vec<f64>> {
+        let of_node = |line: &str| {
+            let line: Value = serde_json::from_str(line).unwrap();
+            let mut numbers = Vec::new();
+            add_numbers(&line["model"], &mut numbers);
+            (line["node"].to_string(), numbers)
+        };
+        folder.read(&format!("{run}/models/nodes.jsonl")).lines().map(of_node).collect()
+    };
+    let (whole, mut seen) = (models("whole"), 0);
+    for site in 0..8 {
+        let run = format!("run-{site}");
+        assert_eq!(strength(&folder, &run), strength(&folder, "whole"));
+        for (node, numbers) in models(&run) {
+            seen += 1;
+            assert_eq!(numbers.len(), whole[&node].len());
+            for (found, expected) in numbers.iter().zip(&whole[&node]) {
+                // ρ is at its limit, where what nodes have in common is told least exactly.
+                assert!(
+                    (found - expected).abs() <= 1e-5 * expected.abs(),
+                    "{node}: {found} {expected}"
+                );
+            }
+        }
+        let rounds = folder.json(&format!("{run}/result.json"))["rounds"].as_u64().unwrap();
+        assert!(rounds < 4800, "{rounds}");
+    }
+    assert_eq!(seen, 198);
+}
+
+/// All numbers of a value, in order.
+fn add_numbers(value: &Value, numbers: &mut Vec<f64>) {
+    match value {
+        Value::Number(number) => numbers.extend(number.as_f64()),
+        Value::Array(all) => all.iter().for_each(|value| add_numbers(value, numbers)),
+        Value::Object(all) => all.values().for_each(|value| add_numbers(value, numbers)),
+        _ => {}
+    }
 }

@@ -26,8 +26,8 @@ use fedgrid_lab::{
 /// How long a round takes over a wide network, in seconds: about a message there, and some work.
 const USUAL_ROUND_SECS: f64 = 0.05;
 
-/// How many questions a mixed model asked so far, on paths of six nodes as on 198 stations.
-const USUAL_QUESTIONS: u64 = 100;
+/// More questions than a mixed model asked on any network so far: 98 on six nodes in a row, 175 on 198 stations.
+const MANY_QUESTIONS: u64 = 200;
 
 /// How many questions a federation that judges itself asks at most.
 const MOST_QUESTIONS: u64 = 3;
@@ -55,7 +55,8 @@ pub(super) struct Budget {
     asking: Option<Asking>,
     /// What choosing the strength takes, and how many rounds it may; none if that is given or estimated.
     pub(super) tuning: Option<(TuningBudget, u64)>,
-    /// The bytes of a round of the method between all sites, and of one in which strengths run side by side.
+    /// The most bytes of a round of the method between all sites (of questions, the mean), and of one in which strengths run
+    /// side by side.
     bytes: [u64; 2],
     capped_by: Option<&'static str>,
 }
@@ -74,9 +75,12 @@ impl Budget {
         let approach = &experiment.method.approach;
         let shape = DataShape { task: common.about.task, features: common.about.features.len() };
         let asking = approach.at_sites().and_then(|method| method.asking(network, &shape));
-        let rounds = match asking {
-            Some(Asking::Rounds(each)) => USUAL_QUESTIONS * each,
-            _ => experiment.method.run.rounds as u64,
+        let (rounds, bytes) = match asking {
+            // Twice up the tree and twice down: an edge carries four messages, two in each direction, in all rounds of it.
+            Some(Asking::Rounds(each)) => {
+                (MANY_QUESTIONS * each, bytes.map(|both| (2 * both).div_ceil(each.max(1))))
+            }
+            _ => (experiment.method.run.rounds as u64, bytes),
         };
         let tuning = TuningBudget::of(network, &**approach, experiment.compare.quick);
         let Some(tuning) = tuning.filter(|_| experiment.is_tuned_at_sites()) else {
@@ -104,7 +108,7 @@ impl Budget {
         Ok(Self { rounds, asking, tuning: Some((tuning, allowed)), bytes, capped_by })
     }
 
-    /// The most bytes of a round of the method between all sites.
+    /// The bytes of a round of the method between all sites.
     pub(super) fn bytes_per_round(&self) -> usize {
         usize::try_from(self.bytes[0]).unwrap_or(usize::MAX)
     }
@@ -157,7 +161,7 @@ impl Budget {
             None => format!("The method then takes at most {cost}."),
             Some(Asking::Rounds(each)) => format!(
                 "The method asks until its estimates stand, whatever method.rounds is: a question takes {each} rounds, and \
-                 {USUAL_QUESTIONS} questions, about as many as it usually takes, {cost}."
+                 {MANY_QUESTIONS} questions, more than it has needed on any network so far, {cost}."
             ),
             Some(Asking::Series) => format!(
                 "The method asks until its estimates stand, whatever method.rounds is. This network is too dense for an \
