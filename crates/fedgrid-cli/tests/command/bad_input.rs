@@ -186,8 +186,24 @@ fn cells_that_are_no_finite_numbers_are_named() {
     }
     assert_eq!(
         refusal_of_cell(7, 3, ""),
-        "rows.csv: row 7, column 'y' is empty, expected a number; fill it in, or leave such rows out by --missing drop \
-         (key data.missing)"
+        "rows.csv: row 7, column 'y' is empty, expected a number; fill it in, or leave such rows out by \
+         --set data.columns.y.missing=drop"
+    );
+    // Which does so whatever the rule of features is; gaps of targets are not filled.
+    let folder = Folder::new();
+    let rows = folder.read("rows.csv");
+    let mut lines: Vec<String> = rows.lines().map(String::from).collect();
+    let mut cells: Vec<&str> = lines[7].split(',').collect();
+    cells[3] = "";
+    lines[7] = cells.join(",");
+    folder.write("rows.csv", lines.join("\n") + "\n");
+    let fit = ["fit", "experiment.toml", "--no-compare", "--set", "data.missing=mean", "--out", "run"];
+    let dropped = folder.done(&[&fit[..], &["--set", "data.columns.y.missing=drop"]].concat());
+    assert!(dropped.contains("1 row"), "{dropped}");
+    assert_eq!(
+        folder.refusal(&[&fit[..], &["--set", "data.columns.y.missing=mean"]].concat()),
+        "data.columns.y.missing is \"mean\", expected \"drop\" or \"refuse\": gaps of the node, the target or the split \
+         are not filled"
     );
 }
 

@@ -451,11 +451,11 @@ fn complete_rows(keys: &DataKeys, table: &Table) -> Vec<bool> {
     let mut ignored = Problems::new("");
     let purposes = purposes(keys, &described(table), &mut ignored, &table.source);
     let drops = |name: &String, purpose: &Purpose| match purpose {
-        Purpose::Feature(_) => drops_rows(keys, name),
-        // Only features have rules of their own.
-        Purpose::Target | Purpose::Weight | Purpose::Offset | Purpose::Exposure => {
-            keys.missing == MissingRule::Drop
-        }
+        Purpose::Feature(_)
+        | Purpose::Target
+        | Purpose::Weight
+        | Purpose::Offset
+        | Purpose::Exposure => drops_rows(keys, name),
         _ => false,
     };
     let dropping = purposes.iter().filter(|(name, purpose)| drops(name, purpose));

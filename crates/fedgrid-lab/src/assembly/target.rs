@@ -245,7 +245,7 @@ pub(super) fn labels(
                     return Ok(0.0);
                 }
                 if column.is_gap(row) {
-                    return Err(table.at(row, &keys.target, &without_label("a number")));
+                    return Err(table.at(row, &keys.target, &without_label(&keys.target, "a number")));
                 }
                 finite(column, row).map_err(|found| table.at(row, &keys.target, &found))
             };
@@ -275,9 +275,9 @@ pub(super) fn labels(
 }
 
 /// What is wrong with a row without a label, and what would do.
-fn without_label(expected: &str) -> String {
+fn without_label(target: &str, expected: &str) -> String {
     format!(
-        "is empty, expected {expected}; fill it in, or leave such rows out by --missing drop (key data.missing)"
+        "is empty, expected {expected}; fill it in, or leave such rows out by --set data.columns.{target}.missing=drop"
     )
 }
 
@@ -288,7 +288,7 @@ fn used_names(table: &Table, target: &str, is_used: &[bool]) -> Result<Vec<Strin
     for row in (0..table.rows()).filter(|&row| is_used[row]) {
         let cell = column.cell(row);
         if cell.is_empty() {
-            return Err(table.at(row, target, &without_label("a name")));
+            return Err(table.at(row, target, &without_label(target, "a name")));
         }
         names.push(cell.into_owned());
     }

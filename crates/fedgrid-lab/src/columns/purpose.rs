@@ -45,6 +45,7 @@ pub fn purposes(
 ) -> Vec<(String, Purpose)> {
     let names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
     problems.take(check_declared(keys, source, &names));
+    check_filled(keys, &names, problems);
     let listed =
         keys.features.as_ref().map(|patterns| chosen("data.features", patterns, source, &names));
     let mut listed = listed.and_then(|found| problems.take(found));
@@ -164,6 +165,23 @@ fn check_listed(keys: &DataKeys, listed: &[String], problems: &mut Problems) {
     if let Some(name) = listed.iter().filter(is_named).find(taken) {
         let what = taken_as(keys, name);
         problems.add_of_keys(format!("data.features: '{name}' is already {what}"));
+    }
+}
+
+/// Refuses to fill the gaps of a column that is no feature: its rows can only be left out.
+fn check_filled(keys: &DataKeys, names: &[&str], problems: &mut Problems) {
+    for (name, own) in keys.columns.iter().filter(|(name, _)| names.contains(&name.as_str())) {
+        let rule = own.missing.filter(|rule| {
+            !matches!(rule, MissingRule::Refuse | MissingRule::Drop)
+                && own_purpose(keys, name).is_some()
+        });
+        if let Some(rule) = rule {
+            problems.add_of_keys(format!(
+                "data.columns.{name}.missing is \"{}\", expected \"drop\" or \"refuse\": gaps of {} are not filled",
+                rule.name(),
+                taken_as(keys, name)
+            ));
+        }
     }
 }
 

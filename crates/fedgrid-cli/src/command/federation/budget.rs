@@ -67,7 +67,7 @@ impl Budget {
         let network = &common.network;
         let of_fit = common.largest_messages_of_fit(experiment, network)?;
         let tuning = common.largest_messages(experiment, network)?;
-        let bytes = [of_fit, tuning].map(|messages| {
+        let bytes: [u64; 2] = [of_fit, tuning].map(|messages| {
             let cut = pairs(network, sites).into_iter();
             cut.map(|(edge, _)| 2 * (EDGE_INDEX_BYTES + messages[edge]) as u64).sum()
         });
