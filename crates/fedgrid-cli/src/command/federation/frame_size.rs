@@ -76,7 +76,7 @@ mod tests {
         let sites = [site("odd", &[1, 3]), site("even", &[0, 2])];
         let most = (LARGEST_FRAME_BYTES - HEADER_BYTES - TRAILER_BYTES) / 3 - EDGE_INDEX_BYTES;
         assert!(check(&network, &sites, &[most; 3]).is_ok());
-        let refused = check(&network, &sites, &[most, most + 1, most]).unwrap_err().to_string();
+        let refused = check(&network, &sites, &[most + 1; 3]).unwrap_err().to_string();
         assert!(
             refused.contains("'odd' and 'even'") && refused.contains("over 3 edges"),
             "{refused}"

@@ -214,7 +214,7 @@ fn rounds_are_few_also_where_rho_runs_to_its_limit_and_a_variance_to_zero() {
 #[test]
 fn drawn_probes_estimate_what_one_place_does_but_for_their_error() {
     // Fronts of such a network are too large to be told.
-    let network = random_regular(160, 8, 1).unwrap();
+    let network = random_regular(160, 24, 1).unwrap();
     assert!(!FrontSizes::along(&network).unwrap().are_eliminated(COLUMNS));
     let counts: Vec<usize> = (0..160).map(|node| 4 + node % 5).collect();
     let sample = Sample { network, ..Sample::new(&counts) };
