@@ -9,6 +9,7 @@ use crate::{
     sites::{
         ENDLESS, Joined, Plan, SITES, free_address, is_beyond, join_as, provisioned, seen_until,
     },
+    tuning,
 };
 
 /// Kits as sites hold them: what is written beside the project later does not reach them by itself.
@@ -117,17 +118,17 @@ fn a_site_that_is_removed_while_it_runs_is_told_and_keeps_its_state() {
 
 #[test]
 fn members_of_a_project_that_cannot_go_on_are_not_changed() {
-    let refused = |method: &str, arguments: &[&str]| {
-        let folder = Plan { method, arguments, ..Plan::default() }.provisioned();
+    let refused = |folder: Folder, method: &str, arguments: &[&str]| {
+        let folder = Plan { method, arguments, ..Plan::default() }.provisioned_in(folder);
         let sentence = folder.refusal(&["federation", "remove", "home", "west"]);
-        assert!(folder.done(&["federation", "status", "home"]).contains("west"));
+        assert!(folder.read("home/project/manifest.txt").contains("\"number\":1,"));
         sentence
     };
-    let tuned = refused("kind = \"fedrelax\"\nrounds = 30\n", &[]);
+    let tuned = refused(tuning::folder(), tuning::AUTO, &[]);
     assert!(tuned.contains("its sites choose method.alpha together"), "{tuned}");
-    let probing = refused("kind = \"persfl\"\nstep = 0.1\nrounds = 15\n", &[]);
+    let probing = refused(Folder::new(), "kind = \"persfl\"\nstep = 0.1\nrounds = 15\n", &[]);
     assert!(probing.contains("the nodes of 'persfl' cannot go on"), "{probing}");
-    let late = refused(ENDLESS, &["--asynchronous"]);
+    let late = refused(Folder::new(), ENDLESS, &["--asynchronous"]);
     assert!(late.contains("its rounds are asynchronous"), "{late}");
     let folder = provisioned(ENDLESS);
     let add = |edges: &str| {
@@ -137,4 +138,88 @@ fn members_of_a_project_that_cannot_go_on_are_not_changed() {
     assert!(add("g-b").contains("expected NODE:NEIGHBOUR"), "{}", add("g-b"));
     assert!(add("g:z").contains("there is no node 'z'"), "{}", add("g:z"));
     assert!(add("g:b:0").contains("has weight 0, expected a positive number"));
+}
+
+#[test]
+fn a_site_leaves_by_itself_and_the_next_manifest_knows() {
+    let folder = provisioned(ENDLESS);
+    let [east, mid, west] = at_work(&folder);
+    let said = folder.done(&["federation", "leave", "carried/kits/west"]);
+    assert!(said.contains("'west' has left: 1 of 1 neighbours know it"), "{said}");
+    let ended = west.over();
+    assert_eq!(ended.code, Some(2), "{}", ended.complained);
+    assert!(ended.complained.contains("or has left"), "{}", ended.complained);
+    // East, which is no neighbour of west's, has it from mid.
+    let goes_on = |status: &Value| status["events"].to_string().contains("members have changed");
+    let seen = seen_until(&folder, |all| {
+        [0, 1].iter().all(|&place| goes_on(&all[place]) && is_beyond(&all[place], 25))
+    });
+    let round = seen[0]["round"].as_u64().unwrap();
+    let said = folder.refusal(&["federation", "join", "carried/kits/west", "--data", "west.csv"]);
+    assert!(said.contains("or has left"), "{said}");
+    // The owner hears of it, and nothing of it comes back with the next manifest.
+    add_north(&folder, &[]);
+    let north = join_as(&folder, ("home", "run"), "north", &[]);
+    let seen = seen_until(&folder, |all| {
+        [0, 1, 3].iter().all(|&place| follows(&all[place], 2, round + 20)) && all[2].is_null()
+    });
+    let names = seen[1]["neighbours"].to_string();
+    assert!(names.contains("east") && names.contains("north") && !names.contains("west"));
+    let manifest = folder.read("home/project/manifest.txt");
+    assert!(manifest.starts_with("fedgrid-manifest 2 "), "{manifest}");
+    drop((east, mid, north));
+}
+
+/// A method with a tolerance that it reaches.
+const CLOSE: &str =
+    "kind = \"fedrelax\"\nalpha = 0.5\nrounds = 3000\ntolerance = 1e-9\nsolver = \"rounds\"\n";
+
+fn all_end(folder: &Folder, arguments: &[&str]) -> u64 {
+    let parts = SITES.map(|(site, _)| join_as(folder, ("home", "run"), site, arguments));
+    parts.map(Joined::ended);
+    folder.json("run-east/result.json")["rounds"].as_u64().unwrap()
+}
+
+#[test]
+fn with_new_rows_the_next_run_begins_where_the_last_one_ended() {
+    let folder = provisioned(CLOSE);
+    let early = folder.refusal(&[
+        "federation",
+        "join",
+        "home/kits/east",
+        "--data",
+        "east.csv",
+        "--out",
+        "run-east",
+        "--update",
+    ]);
+    assert!(early.contains("'run-east' holds no run that has ended"), "{early}");
+    let first = all_end(&folder, &[]);
+    // A few rows more at one site: its models move, and those of the others a little.
+    let rows = folder.read("east.csv");
+    let last = rows.lines().last().unwrap();
+    let (head, target) = last.rsplit_once(',').unwrap();
+    let target: f64 = target.parse().unwrap();
+    folder.append("east.csv", &format!("{head},{}\n", target + 0.01));
+    let model = |node: &str| crate::sites::model(&folder, "run-east", node);
+    let before = model("b");
+    let next = all_end(&folder, &["--update"]);
+    assert!(next < first, "{next} rounds after {first}");
+    assert_ne!(model("b"), before);
+    // Once more, without any new row: it is at rest already.
+    let again = all_end(&folder, &["--update"]);
+    assert!(again <= next, "{again} rounds after {next}");
+    // As without a start: the kit's plan and units are those of the first rows, so a fresh federation has the same.
+    let fresh = SITES.map(|(site, _)| join_as(&folder, ("home", "fresh"), site, &[]));
+    fresh.map(Joined::ended);
+    let coefficients = |run: &str| {
+        let text = crate::sites::model(&folder, run, "b").to_string();
+        let numbers = text.split(|c: char| !(c.is_ascii_digit() || ".-e+".contains(c)));
+        numbers.filter_map(|word| word.parse::<f64>().ok()).collect::<Vec<_>>()
+    };
+    let (warm, cold) = (coefficients("run-east"), coefficients("fresh-east"));
+    assert_eq!(warm.len(), cold.len());
+    for (a, b) in warm.iter().zip(&cold) {
+        assert!((a - b).abs() < 1e-6 * (1.0 + b.abs()), "{warm:?} and {cold:?}");
+    }
 }

@@ -196,7 +196,9 @@ fn killed_until(
     let (end, mut kills) = (Instant::now() + PATIENCE, 0);
     while (0..parts.len()).all(|place| scene.round(place) < round) {
         assert!(Instant::now() < end, "round {round} is not reached: {}", scene.log(0));
-        std::thread::sleep(Duration::from_millis(150));
+        // Over datagrams it takes seconds until it is noticed that one fell.
+        let is_noticed = scene.spec.link == LinkProtocol::Tcp;
+        std::thread::sleep(Duration::from_millis(if is_noticed { 150 } else { 4000 }));
         let place = stream.index(parts.len());
         if Some(place) != spared {
             parts[place].kill();
