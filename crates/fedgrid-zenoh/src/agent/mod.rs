@@ -168,20 +168,7 @@ impl<'a, P: Durable> Agent<'a, P> {
         options: &'a Options,
     ) -> Result<Self> {
         let manifest = &bundle.manifest;
-        let layout = layout_of(manifest)?;
-        let assignment = &layout.assignments()[bundle.process as usize];
-        let protocol = ProtocolSettings {
-            digests: options.trace.is_some(),
-            // Only training goes on with other members; what follows it begins anew.
-            keeps_bases: options.protocol.keeps_bases && options.stage.number == 0,
-            // All sites must have the same limit, or one would send what another refuses for ever.
-            largest_number: manifest.largest_number,
-            ..options.protocol
-        };
-        let mut process = Process::new(method, views, assignment, protocol)?;
-        if options.stage.number == 0 {
-            process = process.among(manifest.membership(bundle.process))?;
-        }
+        let mut process = process_of(bundle, method, views, options)?;
         let run: String = manifest.run.to_string();
         // Every run has its own state; budgets are over all of a site's runs.
         let folder = folder_of(&manifest.run, options);
@@ -460,6 +447,31 @@ impl<'a, P: Durable> Agent<'a, P> {
         let actions = self.process.step(Event::Leave);
         self.act(actions)
     }
+}
+
+/// The process of a site as its manifest has it.
+fn process_of<M: Method<Participant: Durable>>(
+    bundle: &SiteBundle,
+    method: &M,
+    views: Vec<View>,
+    options: &Options,
+) -> Result<Process<M::Participant>> {
+    let manifest = &bundle.manifest;
+    let layout = layout_of(manifest)?;
+    let assignment = &layout.assignments()[bundle.process as usize];
+    let protocol = ProtocolSettings {
+        digests: options.trace.is_some(),
+        // Only training goes on with other members; what follows it begins anew.
+        keeps_bases: options.protocol.keeps_bases && options.stage.number == 0,
+        // All sites must have the same limit, or one would send what another refuses for ever.
+        largest_number: manifest.largest_number,
+        ..options.protocol
+    };
+    let process = Process::new(method, views, assignment, protocol)?;
+    if options.stage.number > 0 {
+        return Ok(process);
+    }
+    Ok(process.among(manifest.membership(bundle.process))?)
 }
 
 /// Where the state of a run is kept.

@@ -53,6 +53,10 @@ const CHECK_EVERY_ROUNDS: u64 = 10;
 /// Arguments of `fedgrid federation join`.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: fedgrid federation join hospital-a --data rows.csv --health 8080")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "flags of a command that do not exclude each other"
+)]
 pub(in crate::command) struct Join {
     /// The kit: the folder that the project gave to this site.
     kit: PathBuf,

@@ -377,7 +377,6 @@ fn sites_come_and_go_in_a_large_federation(count: usize) {
     let outcome = simulation.run(1).unwrap();
     assert!(outcome.bases.contains_key(&4), "{:?}", outcome.bases);
     has_the_bits_of_one_process(&method, (&projects, &shape), 28, &outcome);
-    println!("{:?} after {} ticks: {:?}", outcome.bases, outcome.ticks, outcome.counts);
 }
 
 #[test]

@@ -9,9 +9,7 @@ use fedgrid::{
     observe::Stop,
     runtime::{
         InProcess, Layout, Run,
-        protocol::{
-            Action, Event, Frame, FrameKind, Notice, Process, ProtocolSettings, RoundMode, Slot,
-        },
+        protocol::{Action, Event, Frame, FrameKind, Notice, Process, ProtocolSettings, RoundMode},
         simulator::{Faults, Simulation},
     },
 };

@@ -63,13 +63,13 @@ impl<P: Durable, R: Rules> Process<P, R> {
             self.send_kept(parent, FrameKind::Held, 0, held.to_bytes());
             return;
         }
-        match held.newest() {
-            Some(place) => self.go_on_from(place),
-            None => {
-                let reason = "of the members have no check in common; one of them may come from an old backup";
-                self.halt(Reason::Failed(Error::Malformed { what: "the kept bases", reason }));
-            }
-        }
+        let Some(place) = held.newest() else {
+            let reason =
+                "of the members have no check in common; one of them may come from an old backup";
+            let error = Error::Malformed { what: "the kept bases", reason };
+            return self.halt(Reason::Failed(error));
+        };
+        self.go_on_from(place);
     }
 
     /// Takes a base up, and makes that durable.
