@@ -44,6 +44,7 @@ use fedgrid_lab::{
     error::{Error, Result},
     experiment::Experiment,
     run::{Existing, RunFolder},
+    source::Table,
 };
 
 /// After how many rounds all sites check together whether to stop: a check costs a round trip over the
@@ -132,14 +133,15 @@ impl Join {
         let sent = state.join(agent::SENT_MANIFEST);
         let watched = Arc::new(page::Watched::of(kit.bundle.name()));
         let mut told = Tell::new(terminal, self.log, Arc::clone(&watched));
-        let mut page = None;
+        let (mut page, mut brought_rows) = (None, None);
         loop {
             kit = Kit::read_following(&self.kit, Some(&sent))?;
             let order = kit.bundle.manifest.order();
             let mut updates = self.updates(&kit, (&out, &state))?;
             kit.bundle.manifest.update(updates.count);
             let is_next = updates.count > 0 && !updates.is_done;
-            let prepared = self.prepared(kit, (&out, is_next), (terminal, host))?;
+            let prepared =
+                self.prepared(kit, &mut brought_rows, (&out, is_next), (terminal, host))?;
             // Only now: who has wrong rows has no page.
             if let (None, Some(port)) = (&page, self.page) {
                 fs::create_dir_all(&out).map_err(|error| Error::folder(&out, &error))?;
@@ -184,11 +186,14 @@ impl Join {
     fn prepared(
         &self,
         kit: Kit,
+        brought_rows: &mut Option<Table>,
         (out, is_next): (&Path, bool),
         (terminal, host): (Terminal, &dyn SiteHost),
     ) -> Result<Prepared> {
-        let (table, checked) = match host.table(&kit.experiment) {
-            Some(table) => kit.checked(table),
+        // Rows that another program has brought cannot be read again.
+        *brought_rows = brought_rows.take().or_else(|| host.table(&kit.experiment));
+        let (table, checked) = match &*brought_rows {
+            Some(table) => kit.checked(table.clone()),
             None => kit.table(&self.data)?,
         };
         checked.refuse()?;

@@ -28,8 +28,7 @@ const METHODS: [&str; 2] = ["fedrelax", "gtv"];
 /// Arguments of `fedgrid federation add`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Example: fedgrid federation add home cleo --nodes porch --edges porch:garden,porch:attic:0.5 \
-                        --address 192.168.1.30:7447"
+    after_help = "Example: fedgrid federation add home cleo --nodes porch --edges porch:garden"
 )]
 pub(in crate::command) struct Add {
     /// The folder of the project.
