@@ -252,7 +252,7 @@ fn come_and_go(how: How, link: LinkProtocol, rounds: usize, seed: u64) {
     let differ = expected.iter().filter(|(at, state)| found.get(at) != Some(state));
     let differ: Vec<_> = differ.map(|(at, _)| at).collect();
     assert!(differ.is_empty(), "{} of {}: {differ:?}", differ.len(), expected.len());
-    assert!(bases[&2] > 0 && bases[&3] > bases[&2], "{bases:?}");
+    assert!(bases[&2] > 0 && bases[&3] >= bases[&2], "{bases:?}");
     say(&format!("{how:?}, seed {seed}: {kills} kills, members changed after rounds {bases:?}"));
 }
 

@@ -3,7 +3,10 @@
 use std::{
     collections::BTreeSet,
     path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -88,6 +91,14 @@ fn leaving(bundle: &SiteBundle, text: String) -> Result<String> {
 struct Teller {
     project: VerifyingKey,
     text: Mutex<String>,
+    /// How often a neighbour has asked for it.
+    asked: AtomicUsize,
+}
+
+impl Teller {
+    fn text(&self) -> String {
+        self.text.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
 }
 
 impl Answers for Teller {
@@ -100,7 +111,8 @@ impl Answers for Teller {
     }
 
     fn manifest(&self) -> String {
-        self.text.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        self.text()
     }
 
     /// A neighbour may follow a newer manifest than the kit has: the departure goes with that.
@@ -129,7 +141,8 @@ struct Farewell<'a> {
 
 impl<'a> Farewell<'a> {
     fn new(bundle: &'a SiteBundle, neighbours: &'a [u32], text: String) -> Self {
-        let teller = Teller { project: bundle.project, text: Mutex::new(text) };
+        let teller =
+            Teller { project: bundle.project, text: Mutex::new(text), asked: AtomicUsize::new(0) };
         Self {
             bundle,
             neighbours,
@@ -155,11 +168,12 @@ impl<'a> Farewell<'a> {
             }
             links.close();
         }
-        Ok(self.told.len())
+        // One that has it may be gone before it was seen to be there.
+        Ok(self.told.len().max(self.asked().min(self.neighbours.len())))
     }
 
     fn known(&self) -> Result<Manifest> {
-        Manifest::verified(&self.teller.manifest(), &self.bundle.project).map_err(refused)
+        Manifest::verified(&self.teller.text(), &self.bundle.project).map_err(refused)
     }
 
     /// The links that this site has had, on which it says that it has left.
@@ -193,9 +207,15 @@ impl<'a> Farewell<'a> {
             };
             if knows {
                 self.told.insert(other);
-                self.first.get_or_insert_with(Instant::now);
             }
         }
+        if self.asked() > 0 || !self.told.is_empty() {
+            self.first.get_or_insert_with(Instant::now);
+        }
+    }
+
+    fn asked(&self) -> usize {
+        self.teller.asked.load(Ordering::Relaxed)
     }
 
     fn is_over(&self) -> bool {
