@@ -245,11 +245,13 @@ mod tests {
             key: None,
             certificate: None,
             address: None,
+            since: 0,
         };
         Manifest {
             project: "p".into(),
             run: Hex([7; 16]),
             number: 1,
+            former: Vec::new(),
             experiment: Hex([1; 32]),
             public: Hex([2; 32]),
             link: LinkProtocol::Tcp,
@@ -261,6 +263,8 @@ mod tests {
             processes: vec![process("a"), process(&"b".repeat(90))],
             nodes: vec![NodeEntry { name: "n".into(), process: 0 }],
             edges: Vec::new(),
+            left: Vec::new(),
+            updated: None,
         }
     }
 

@@ -8,7 +8,7 @@
 //! or the new; and a file that is damaged later has an undamaged twin. Neighbours hold only what was
 //! sent since the newest state, so an older one would be of no use to them. The owner is a hash of run,
 //! process and shape: the state of another is refused. There is one such pair for who a process is and
-//! whom it has met, and one for what it has learnt.
+//! whom it has met, one for what it has learnt, and one for the checks from which a run with other members can go on.
 
 use std::path::{Path, PathBuf};
 
@@ -140,13 +140,22 @@ impl Pair {
 pub struct Store {
     identity: Pair,
     state: Pair,
+    bases: Pair,
     /// What was found damaged, and not used.
     pub damage: Vec<Error>,
     _lock: Lock,
 }
 
-/// The durable bytes of identity and state.
-pub type StoredBytes = (Option<Vec<u8>>, Option<Vec<u8>>);
+/// What was durable.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct StoredBytes {
+    /// Who the process is and whom it has met.
+    pub identity: Option<Vec<u8>>,
+    /// What it has learnt.
+    pub state: Option<Vec<u8>>,
+    /// From where a run with other members can go on.
+    pub bases: Option<Vec<u8>>,
+}
 
 impl Store {
     /// Claims a folder and reads what was durable in it.
@@ -155,15 +164,19 @@ impl Store {
         let lock = Lock::of(folder)?;
         let (identity, who, mut damage) = Pair::open(folder, "identity", owner)?;
         let (state, what, more) = Pair::open(folder, "state", owner)?;
-        let lost = [(&who, &damage), (&what, &more)];
+        let (bases, from, most) = Pair::open(folder, "bases", owner)?;
+        let lost = [(&who, &damage), (&what, &more), (&from, &most)];
         // Starting anew would forget the epoch, and neighbours would refuse this process for good.
         if let Some((_, damage)) = lost.iter().find(|(slot, bad)| slot.is_none() && !bad.is_empty())
         {
             return Err(damage[0].clone());
         }
-        damage.extend(more);
-        let found = (who.map(|slot| slot.state), what.map(|slot| slot.state));
-        Ok((Self { identity, state, damage, _lock: lock }, found))
+        damage.extend(more.into_iter().chain(most));
+        let [identity_bytes, state_bytes, bases_bytes] =
+            [who, what, from].map(|slot| slot.map(|slot| slot.state));
+        let found =
+            StoredBytes { identity: identity_bytes, state: state_bytes, bases: bases_bytes };
+        Ok((Self { identity, state, bases, damage, _lock: lock }, found))
     }
 
     /// Makes bytes durable; when this returns it survives a loss of power.
@@ -171,6 +184,21 @@ impl Store {
         match slot {
             Slot::Identity => self.identity.write(bytes),
             Slot::State => self.state.write(bytes),
+            Slot::Bases => self.bases.write(bytes),
+        }
+    }
+
+    /// From where a run with other members can go on, as an earlier run has left it in its folder; none if it has not.
+    pub fn bases_of(folder: &Path, owner: Owner) -> Result<Option<Vec<u8>>> {
+        if !folder.exists() {
+            return Ok(None);
+        }
+        // Nobody may be at work there while what it leaves is taken up.
+        let _lock = Lock::of(folder)?;
+        let (_, newest, damage) = Pair::open(folder, "bases", owner)?;
+        match (newest, damage.into_iter().next()) {
+            (None, Some(damage)) => Err(damage),
+            (newest, _) => Ok(newest.map(|slot| slot.state)),
         }
     }
 }
@@ -191,7 +219,7 @@ mod tests {
     }
 
     fn state(folder: &Path) -> Vec<u8> {
-        Store::open(folder, OWNER).unwrap().1.1.unwrap()
+        Store::open(folder, OWNER).unwrap().1.state.unwrap()
     }
 
     #[test]
@@ -200,10 +228,12 @@ mod tests {
         for boot in 1..6_u8 {
             let (mut store, found) = Store::open(folder.path(), OWNER).unwrap();
             let last = (boot > 1).then(|| vec![boot - 1, 2]);
-            assert_eq!(found, (last.clone(), last));
+            let expected = StoredBytes { identity: last.clone(), state: last.clone(), bases: last };
+            assert_eq!(found, expected);
             for round in 0..3_u8 {
                 store.save(Slot::Identity, vec![boot, round]).unwrap();
                 store.save(Slot::State, vec![boot, round]).unwrap();
+                store.save(Slot::Bases, vec![boot, round]).unwrap();
             }
         }
     }

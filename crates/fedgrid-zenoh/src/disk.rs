@@ -11,6 +11,7 @@ use std::{
     io::{Read, Write},
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
+    time::SystemTime,
 };
 
 use crate::error::{Error, Result};
@@ -57,6 +58,12 @@ pub fn read(path: &Path, limit: usize) -> Result<Vec<u8>> {
         return Err(Error::damaged(path, format!("more than {limit} bytes")));
     }
     Ok(bytes)
+}
+
+/// When a file was last written, if there is one.
+#[must_use]
+pub fn written(path: &Path) -> Option<SystemTime> {
+    fs::metadata(path).and_then(|about| about.modified()).ok()
 }
 
 /// Reads a text of at most so many bytes.

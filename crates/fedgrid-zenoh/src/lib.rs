@@ -13,6 +13,7 @@ pub mod address;
 pub mod disk;
 pub mod identity;
 pub mod signed_text;
+pub mod departure;
 pub mod manifest;
 pub mod site_bundle;
 pub mod checkpoint;
@@ -21,6 +22,7 @@ pub mod ledger;
 pub mod audit;
 pub mod transport;
 pub mod provision;
+pub mod members;
 pub mod agent;
 
 pub use error::{Error, Result};

@@ -1,20 +1,25 @@
 //! Who takes part, signed by the project: node → process → key, neighbours, shapes, public set.
 //!
 //! ```text
-//! fedgrid-manifest 1 <Ed25519 signature of what follows, in hexadecimal>
+//! fedgrid-manifest 1 <Ed25519 signature of what follows, in hexadecimal>      2 once members have come or gone
 //! { … JSON … }
 //! ```
 //!
 //! Manifests are numbered. A process follows the highest number it has seen; a key is revoked or
-//! exchanged by the next number, and frames signed with the old key are no longer accepted.
+//! exchanged by the next number, and frames signed with the old key are no longer accepted. Where members come or go,
+//! the next number has a run of its own, which goes on from the one before.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
 
 use ed25519_dalek::{SigningKey, VerifyingKey};
-use fedgrid::runtime::protocol::DEFAULT_LARGEST_NUMBER;
+use fedgrid::runtime::protocol::{DEFAULT_LARGEST_NUMBER, Membership};
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    departure::{Departure, parts_of, run_without},
     disk,
     error::{Error, Result},
     identity::Hex,
@@ -22,8 +27,14 @@ use crate::{
 };
 
 const KIND: &str = "fedgrid-manifest 1";
-/// The version in its name.
-const VERSION: u32 = 1;
+/// Where members have changed: who does not know of that must not begin the run anew.
+const CHANGED_KIND: &str = "fedgrid-manifest 2";
+/// The highest version in these names.
+const VERSION: u32 = 2;
+/// How far the changes by two manifests are from each other: more than so many sites cannot leave in between.
+const CHANGES: u64 = 1 << 32;
+/// How far those by two departures are: more than so many updates cannot come in between.
+const DEPARTURE: u64 = 1 << 16;
 /// The largest manifest that is read.
 // Room for about a million nodes with ten edges each.
 pub const LARGEST_MANIFEST_BYTES: usize = 256 << 20;
@@ -38,6 +49,9 @@ pub struct Manifest {
     pub run: Hex<16>,
     /// Higher numbers replace lower ones.
     pub number: u64,
+    /// The runs that this one goes on from, oldest first: one for every time that members came or went.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub former: Vec<Hex<16>>,
     /// The hash of the experiment that all run.
     pub experiment: Hex<32>,
     /// The hash of the public points.
@@ -61,6 +75,23 @@ pub struct Manifest {
     pub nodes: Vec<NodeEntry>,
     /// The edges: two nodes and a weight.
     pub edges: Vec<(u32, u32, f64)>,
+    /// Who has left by itself since it was signed, in order; these are no members any more.
+    #[serde(skip)]
+    pub left: Vec<Left>,
+    /// Where rows have changed since: the run before the first update, and how many there were.
+    #[serde(skip)]
+    pub updated: Option<(Hex<16>, u64)>,
+}
+
+/// A process that has left by itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Left {
+    /// Which process.
+    pub process: u32,
+    /// The run that it has left.
+    pub run: Hex<16>,
+    /// What it has said, signed.
+    pub said: String,
 }
 
 fn usual_largest() -> f64 {
@@ -115,6 +146,14 @@ pub struct ProcessEntry {
     pub certificate: Option<Hex<32>>,
     /// Where it is reached, `host:port`; none if it only calls others.
     pub address: Option<String>,
+    /// By how many changes of members it came; zero for those of the beginning.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub since: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the form that serde asks for")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// A node of the network.
@@ -132,23 +171,109 @@ impl Manifest {
     #[must_use]
     pub fn signed(&self, key: &SigningKey) -> String {
         let body = serde_json::to_string(self).expect("a manifest is plain values");
-        signed_text::sign(KIND, &body, key)
+        signed_text::sign(self.kind(), &body, key)
     }
 
-    /// Reads a signed text, and checks that this key signed it.
+    fn kind(&self) -> &'static str {
+        if self.former.is_empty() { KIND } else { CHANGED_KIND }
+    }
+
+    /// Reads a signed text, with what departures say after it, and checks that this key signed it.
     pub fn verified(text: &str, key: &VerifyingKey) -> Result<Self> {
+        let parts = parts_of(text);
+        let Some((own, departures)) = parts.split_first() else {
+            return Self::signed_by(text, key);
+        };
+        let mut manifest = Self::signed_by(own, key)?;
+        manifest.take_out(departures);
+        Ok(manifest)
+    }
+
+    /// Whichever of two texts has the higher number, with the departures of both.
+    pub fn merged(one: &str, other: &str, key: &VerifyingKey) -> Result<(Self, String)> {
+        let (first, second) = (Self::verified(one, key)?, Self::verified(other, key)?);
+        let (base, more) = if first.number >= second.number { (one, other) } else { (other, one) };
+        let parts = parts_of(base);
+        let text = [parts.concat(), parts_of(more).split_off(1).concat()].concat();
+        let manifest = Self::verified(&text, key)?;
+        // Only departures that count are told on.
+        let said: String = manifest.left.iter().map(|left| left.said.as_str()).collect();
+        let text = format!("{}{said}", parts[0]);
+        Ok((manifest, text))
+    }
+
+    /// Takes out those who have left, as long as their keys are good.
+    fn take_out(&mut self, departures: &[String]) {
+        let mut leaving: Vec<(u64, u32, &String)> = Vec::new();
+        for said in departures {
+            let Some(departure) = Departure::read(said) else { continue };
+            let is_ours =
+                (&departure.project, departure.authority) == (&self.project, self.authority);
+            let Some(process) = self.index_of(&departure.process).filter(|_| is_ours) else {
+                continue;
+            };
+            if self.key_of(process).is_some_and(|key| Departure::is_signed(said, &key)) {
+                leaving.push((departure.time, process, said));
+            }
+        }
+        leaving.sort_unstable();
+        for (_, process, said) in leaving {
+            // Who says it twice has left once.
+            if self.left.iter().any(|left| left.process == process) {
+                continue;
+            }
+            let next = run_without(&self.run, process);
+            let run = std::mem::replace(&mut self.run, next);
+            self.drop_member(process as usize);
+            self.left.push(Left { process, run, said: said.clone() });
+        }
+    }
+
+    /// What tells which of two manifests of a project is newer.
+    #[must_use]
+    pub fn order(&self) -> (u64, usize) {
+        (self.number, self.left.len())
+    }
+
+    /// The same in a run with other rows, the so-manieth since members changed; zero is the run itself.
+    pub fn update(&mut self, updates: u64) {
+        if updates > 0 {
+            let first = self.run;
+            (self.run, self.updated) = (run_with_rows(&first, updates), Some((first, updates)));
+        }
+    }
+
+    /// The runs whose states this one may go on from, the newest first, before updates of their own.
+    #[must_use]
+    pub fn lineage(&self) -> Vec<Hex<16>> {
+        let mut lineage: Vec<Hex<16>> = self.left.iter().map(|left| left.run).collect();
+        // Who had left before a later manifest was signed has left the runs before it, too.
+        for former in self.former.iter().rev() {
+            let mut runs = vec![*former];
+            for left in &self.left {
+                runs.push(run_without(runs.last().expect("it begins with one"), left.process));
+            }
+            lineage.splice(0..0, runs);
+        }
+        lineage.extend(self.updated.map(|(first, _)| first));
+        lineage.reverse();
+        lineage
+    }
+
+    fn signed_by(text: &str, key: &VerifyingKey) -> Result<Self> {
         let wrong = |found: String| Error::Manifest { found };
-        if let Some(found) = version_of(text).filter(|found| *found != VERSION) {
+        if let Some(found) = version_of(text).filter(|found| !(1..=VERSION).contains(found)) {
             let who =
                 if found > VERSION { "this program" } else { "the project, and make it anew" };
             return Err(wrong(format!(
-                "it is of version {found}, this fedgrid {} reads version {VERSION}: upgrade {who}",
+                "it is of version {found}, this fedgrid {} reads versions 1 to {VERSION}: upgrade {who}",
                 env!("CARGO_PKG_VERSION")
             )));
         }
-        let body = signed_text::body(KIND, text)
+        let kind = if text.starts_with(CHANGED_KIND) { CHANGED_KIND } else { KIND };
+        let body = signed_text::body(kind, text)
             .ok_or_else(|| wrong(format!("it does not begin with '{KIND}' and a signature")))?;
-        if !signed_text::is_signed(KIND, text, key) {
+        if !signed_text::is_signed(kind, text, key) {
             return Err(wrong("it is not signed by the project's key".into()));
         }
         let manifest: Self =
@@ -179,6 +304,34 @@ impl Manifest {
             }
         }
         Ok(())
+    }
+
+    /// How a process takes part in the run.
+    #[must_use]
+    pub fn membership(&self, process: u32) -> Membership {
+        let since = self.process(process).map_or(0, |process| process.since);
+        // Departures come between two manifests, and updates between two departures.
+        let updates = self.updated.map_or(0, |(_, updates)| updates);
+        let left = DEPARTURE * self.left.len() as u64;
+        let change = CHANGES * self.former.len() as u64 + left + updates;
+        Membership { change, since: CHANGES * since, anew: updates > 0 }
+    }
+
+    /// Takes a process's membership away, and the edges of its nodes.
+    pub(crate) fn drop_member(&mut self, index: usize) {
+        let process = &mut self.processes[index];
+        (process.key, process.certificate) = (None, None);
+        let nodes = &self.nodes;
+        // Its nodes stay in the list, so that all others keep their numbers.
+        let is_left = |&(a, b, _): &(u32, u32, f64)| {
+            [a, b].iter().all(|&node| nodes[node as usize].process as usize != index)
+        };
+        self.edges.retain(is_left);
+    }
+
+    /// Gives the run that follows this one, since members change, a name.
+    pub(crate) fn follow(&mut self, run: Hex<16>) {
+        self.former.push(std::mem::replace(&mut self.run, run));
     }
 
     /// A process by position.
@@ -230,6 +383,18 @@ impl Manifest {
         others
     }
 
+    /// The processes that a process has a way to over edges, with itself.
+    #[must_use]
+    pub fn part_of(&self, process: u32) -> BTreeSet<u32> {
+        let mut part = BTreeSet::from([process]);
+        let mut open = vec![process];
+        while let Some(next) = open.pop() {
+            let others = self.neighbours_of(next).into_iter();
+            open.extend(others.filter(|&other| part.insert(other)));
+        }
+        part
+    }
+
     /// How many edges join nodes of different processes.
     #[must_use]
     pub fn cut(&self) -> usize {
@@ -258,6 +423,16 @@ impl Manifest {
     }
 }
 
+/// The run that follows another where rows have changed for the so-manieth time.
+#[must_use]
+pub fn run_with_rows(run: &Hex<16>, updates: u64) -> Hex<16> {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(b"fedgrid update").update(&run.0).update(&updates.to_le_bytes());
+    let mut next = [0; 16];
+    next.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
+    Hex(next)
+}
+
 /// The version that a text says it is of, whoever has signed it.
 fn version_of(text: &str) -> Option<u32> {
     text.strip_prefix("fedgrid-manifest ")?.split(' ').next()?.parse().ok()
@@ -274,12 +449,14 @@ mod tests {
             key: None,
             certificate: None,
             address: None,
+            since: 0,
         };
         let node = |process| NodeEntry { name: format!("n{process}"), process };
         Manifest {
             project: "p".into(),
             run: Hex([7; 16]),
             number: 1,
+            former: Vec::new(),
             experiment: Hex([1; 32]),
             public: Hex([2; 32]),
             link: LinkProtocol::Tls,
@@ -291,6 +468,8 @@ mod tests {
             processes: vec![process("a"), process("b")],
             nodes: vec![node(0), node(1), node(0)],
             edges: vec![(0, 1, 1.0), (0, 2, 0.5), (1, 2, 0.1)],
+            left: Vec::new(),
+            updated: None,
         }
     }
 
@@ -299,6 +478,70 @@ mod tests {
         let key = new_key().unwrap();
         let text = manifest().signed(&key);
         assert_eq!(Manifest::verified(&text, &key.verifying_key()).unwrap(), manifest());
+        assert!(text.starts_with(KIND) && !text.contains("former") && !text.contains("since"));
+        let mut changed = manifest();
+        changed.former.push(Hex([6; 16]));
+        changed.processes[1].since = 1;
+        let text = changed.signed(&key);
+        assert!(text.starts_with(CHANGED_KIND));
+        let read = Manifest::verified(&text, &key.verifying_key()).unwrap();
+        assert_eq!(read.membership(1), Membership { change: CHANGES, since: CHANGES, anew: false });
+        assert_eq!(read, changed);
+    }
+
+    fn departure(process: &str, time: u64) -> Departure {
+        Departure { project: "p".into(), authority: None, process: process.into(), time }
+    }
+
+    #[test]
+    fn who_leaves_is_taken_out_by_all_in_the_same_order() {
+        let (project, own) = (new_key().unwrap(), [new_key().unwrap(), new_key().unwrap()]);
+        let mut manifest = manifest();
+        for (process, key) in manifest.processes.iter_mut().zip(&own) {
+            process.key = Some(Hex(key.verifying_key().to_bytes()));
+        }
+        let key = project.verifying_key();
+        let text = manifest.signed(&project);
+        let [a, b] = [departure("a", 20).signed(&own[0]), departure("b", 10).signed(&own[1])];
+        let both = Manifest::verified(&format!("{text}{a}{b}"), &key).unwrap();
+        let (merged, whole) =
+            Manifest::merged(&format!("{text}{b}"), &format!("{text}{a}"), &key).unwrap();
+        assert_eq!(merged, both);
+        assert_eq!(Manifest::verified(&whole, &key).unwrap(), both);
+        let order: Vec<u32> = both.left.iter().map(|left| left.process).collect();
+        assert_eq!((order, both.order()), (vec![1, 0], (1, 2)));
+        let after_b = run_without(&manifest.run, 1);
+        assert_eq!(both.lineage(), [after_b, manifest.run]);
+        assert_eq!(both.run, run_without(&after_b, 0));
+        assert_eq!(both.membership(0).change, 2 * DEPARTURE);
+        assert!(both.edges.is_empty() && both.key_of(0).is_none());
+        // Another's key takes nobody out, and a new key is not that of who has left.
+        let forged = departure("a", 20).signed(&own[1]);
+        assert!(Manifest::verified(&format!("{text}{forged}"), &key).unwrap().left.is_empty());
+        let other = Departure { project: "q".into(), ..departure("a", 20) }.signed(&own[0]);
+        assert!(Manifest::verified(&format!("{text}{other}"), &key).unwrap().left.is_empty());
+        let mut next = manifest.clone();
+        (next.number, next.processes[0].key) = (2, Some(Hex(key.to_bytes())));
+        let (merged, _) =
+            Manifest::merged(&format!("{text}{a}{b}"), &next.signed(&project), &key).unwrap();
+        assert_eq!((merged.number, merged.left.len(), merged.left[0].process), (2, 1, 1));
+    }
+
+    #[test]
+    fn who_left_before_a_later_manifest_has_left_the_runs_before_it() {
+        let (project, own) = (new_key().unwrap(), new_key().unwrap());
+        let mut first = manifest();
+        first.processes[1].key = Some(Hex(own.verifying_key().to_bytes()));
+        let said = departure("b", 10).signed(&own);
+        let text = format!("{}{said}", first.signed(&project));
+        let before = Manifest::verified(&text, &project.verifying_key()).unwrap();
+        let mut next = first.clone();
+        next.number = 2;
+        next.follow(Hex([9; 16]));
+        let key = project.verifying_key();
+        let (after, _) = Manifest::merged(&text, &next.signed(&project), &key).unwrap();
+        assert_eq!(after.lineage(), [Hex([9; 16]), before.run, first.run]);
+        assert!(after.membership(0).change > before.membership(0).change);
     }
 
     #[test]
@@ -319,15 +562,15 @@ mod tests {
 
     #[test]
     fn a_manifest_of_another_version_says_who_must_be_upgraded() {
-        assert_eq!(version_of(KIND), Some(VERSION));
+        assert_eq!((version_of(KIND), version_of(CHANGED_KIND)), (Some(1), Some(VERSION)));
         let key = new_key().unwrap();
         let told = |version: &str| {
             let text = manifest().signed(&key).replacen(KIND, version, 1);
             Manifest::verified(&text, &key.verifying_key()).unwrap_err().to_string()
         };
-        let (later, earlier) = (told("fedgrid-manifest 2"), told("fedgrid-manifest 0"));
-        assert!(later.contains("it is of version 2, this fedgrid"), "{later}");
-        assert!(later.ends_with("reads version 1: upgrade this program"), "{later}");
+        let (later, earlier) = (told("fedgrid-manifest 3"), told("fedgrid-manifest 0"));
+        assert!(later.contains("it is of version 3, this fedgrid"), "{later}");
+        assert!(later.ends_with("reads versions 1 to 2: upgrade this program"), "{later}");
         assert!(earlier.ends_with("upgrade the project, and make it anew"), "{earlier}");
     }
 

@@ -107,15 +107,7 @@ impl Federation<'_> {
         let wrong = |sentence: String| Err(Error::Input(sentence));
         let mut hosts = vec![0_usize; self.nodes.len()];
         for (index, site) in self.sites.iter().enumerate() {
-            let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-            // A site of such a name would have a certificate that passes for the operator's.
-            let reserved = [OPERATOR, ROUTER].contains(&site.name.as_str());
-            if site.name.is_empty() || !site.name.chars().all(is_plain) || reserved {
-                return wrong(format!(
-                    "site '{}': expected a name of letters, digits, '-', '_' and '.'",
-                    site.name
-                ));
-            }
+            check_name(&site.name)?;
             if self.sites[..index].iter().any(|other| other.name == site.name) {
                 return wrong(format!("site '{}' is listed twice", site.name));
             }
@@ -157,6 +149,7 @@ impl Federation<'_> {
                 key: Some(Hex(key.verifying_key().to_bytes())),
                 certificate: link.as_ref().map(fingerprint).transpose()?,
                 address: site.address.clone(),
+                since: 0,
             })
         };
         let mut nodes: Vec<NodeEntry> =
@@ -169,6 +162,7 @@ impl Federation<'_> {
             project: self.project.to_string(),
             run: Hex(identity::random_bytes()?),
             number: 1,
+            former: Vec::new(),
             experiment: self.shared.experiment_hash(),
             public: self.shared.public_hash(),
             link: self.link,
@@ -183,18 +177,33 @@ impl Federation<'_> {
             processes: self.sites.iter().zip(made).map(process).collect::<Result<_>>()?,
             nodes,
             edges: self.edges.clone(),
+            left: Vec::new(),
+            updated: None,
         })
     }
 }
 
-fn fingerprint(link: &Certified) -> Result<Hex<32>> {
+pub(crate) fn fingerprint(link: &Certified) -> Result<Hex<32>> {
     Ok(identity::read_certificate(&link.certificate)?.fingerprint)
 }
 
 /// The host of `host:port`.
-fn hosts(address: &str) -> Vec<String> {
+pub(crate) fn hosts(address: &str) -> Vec<String> {
     let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
     vec![host.trim_matches(['[', ']']).to_string()]
+}
+
+/// Refuses a name that could not be in a key or a certificate, or that is another's.
+pub(crate) fn check_name(name: &str) -> Result<()> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    // A site of such a name would have a certificate that passes for the operator's.
+    let is_reserved = [OPERATOR, ROUTER].contains(&name);
+    if name.is_empty() || !name.chars().all(is_plain) || is_reserved {
+        return Err(Error::Input(format!(
+            "site '{name}': expected a name of letters, digits, '-', '_' and '.'"
+        )));
+    }
+    Ok(())
 }
 
 fn write_link(folder: &Path, authority: &Authority, link: &Certified) -> Result<()> {
@@ -219,7 +228,7 @@ pub struct Project {
     pub folder: PathBuf,
     /// The key that signs manifests and orders.
     pub key: SigningKey,
-    authority: Authority,
+    pub(crate) authority: Authority,
     /// The newest manifest.
     pub manifest: Manifest,
 }
@@ -261,15 +270,10 @@ impl Project {
     /// it had a part in is not used any more.
     pub fn revoke(&mut self, name: &str) -> Result<()> {
         let index = self.member(name)?;
-        let process = &mut self.manifest.processes[index];
-        (process.key, process.certificate) = (None, None);
+        self.manifest.drop_member(index);
         self.manifest.run = Hex(identity::random_bytes()?);
-        let nodes = &self.manifest.nodes;
-        // Its nodes stay in the list, so that all others keep their numbers.
-        let is_left = |&(a, b, _): &(u32, u32, f64)| {
-            [a, b].iter().all(|&node| nodes[node as usize].process as usize != index)
-        };
-        self.manifest.edges.retain(is_left);
+        self.manifest.former.clear();
+        self.manifest.processes.iter_mut().for_each(|process| process.since = 0);
         self.publish()
     }
 
@@ -293,7 +297,7 @@ impl Project {
     }
 
     /// The index of a site that is not revoked: nothing makes a revoked one a member again.
-    fn member(&self, name: &str) -> Result<usize> {
+    pub(crate) fn member(&self, name: &str) -> Result<usize> {
         let index = self.manifest.index_of(name).ok_or_else(|| {
             let names = self.manifest.processes.iter().map(|process| process.name.as_str());
             let names = names.collect::<Vec<_>>().join(", ");
@@ -301,14 +305,14 @@ impl Project {
         })?;
         if self.manifest.processes[index as usize].key.is_none() {
             return Err(Error::Input(format!(
-                "site '{name}' is revoked already; to let it in again, make a new project"
+                "site '{name}' is revoked already, or has left; add it by another name, or make a new project"
             )));
         }
         Ok(index as usize)
     }
 
     /// Signs the next manifest and puts it into all site bundles.
-    fn publish(&mut self) -> Result<()> {
+    pub(crate) fn publish(&mut self) -> Result<()> {
         self.manifest.number += 1;
         let signed = self.manifest.signed(&self.key);
         write_public(&self.folder.join("project"), &self.key, &signed)?;
@@ -371,13 +375,16 @@ mod tests {
         assert_eq!(west.manifest.number, 2);
         project.revoke("west").unwrap();
         let error = SiteBundle::read(&folder.path().join("kits/west"), now).unwrap_err();
-        assert_eq!(error.to_string(), "wrong key: process 'west' is revoked by manifest 3");
+        assert_eq!(
+            error.to_string(),
+            "wrong key: process 'west' is revoked by manifest 3, or has left"
+        );
         let east = bundle("east").unwrap().manifest;
         assert!(east.neighbours_of(0).is_empty());
         assert_ne!(east.run, west.manifest.run);
         assert!(project.revoke("north").is_err());
         // What is revoked stays revoked, and no manifest is made of it.
-        let already = "site 'west' is revoked already; to let it in again, make a new project";
+        let already = "site 'west' is revoked already, or has left; add it by another name, or make a new project";
         assert_eq!(project.revoke("west").unwrap_err().to_string(), already);
         assert_eq!(project.rotate("west", 10).unwrap_err().to_string(), already);
         assert_eq!(bundle("east").unwrap().manifest.number, 3);

@@ -15,11 +15,12 @@ use std::path::{Path, PathBuf};
 use ed25519_dalek::{SigningKey, VerifyingKey};
 
 use crate::{
+    departure::parts_of,
     disk::{self, Access},
     error::{Error, Result},
     frame::{ExpectedSender, FrameVerifier},
     identity::{self, Hex, Validity},
-    manifest::{LinkProtocol, Manifest},
+    manifest::{LARGEST_MANIFEST_BYTES, LinkProtocol, Manifest},
 };
 
 /// The largest file that is read: public points may be many, and a wrong folder may hold anything.
@@ -63,6 +64,8 @@ pub struct SiteBundle {
     pub project: VerifyingKey,
     /// What the project signed.
     pub manifest: Manifest,
+    /// The same as it was signed, for neighbours that have an older one.
+    pub signed: String,
     /// Which process this is.
     pub process: u32,
     /// The key of its frames.
@@ -76,6 +79,32 @@ pub struct SiteBundle {
 impl SiteBundle {
     /// Reads a site bundle and checks that it belongs together and is good at this time.
     pub fn read(folder: &Path, now: u64) -> Result<Self> {
+        Self::read_following(folder, None, now)
+    }
+
+    /// The same by the manifest as the project signed it, whoever has left since.
+    pub fn read_signed(folder: &Path, now: u64) -> Result<Self> {
+        let signed = disk::read_text(&folder.join("manifest.txt"), LARGEST_MANIFEST_BYTES)?;
+        let first = parts_of(&signed).into_iter().next().unwrap_or_default();
+        Self::read_by(folder, now, |_| Ok(first))
+    }
+
+    /// The same by the manifest in this file, which the site was sent, if there is one and it is newer than that of the bundle.
+    pub fn read_following(folder: &Path, sent: Option<&Path>, now: u64) -> Result<Self> {
+        let signed = |project: &VerifyingKey| {
+            let own = disk::read_text(&folder.join("manifest.txt"), LARGEST_MANIFEST_BYTES)?;
+            let Some(sent) = sent.filter(|sent| sent.exists()) else { return Ok(own) };
+            let sent = disk::read_text(sent, LARGEST_MANIFEST_BYTES)?;
+            Ok(Manifest::merged(&own, &sent, project)?.1)
+        };
+        Self::read_by(folder, now, signed)
+    }
+
+    fn read_by(
+        folder: &Path,
+        now: u64,
+        signed: impl FnOnce(&VerifyingKey) -> Result<String>,
+    ) -> Result<Self> {
         let text = |name: &str| disk::read_text(&folder.join(name), LARGEST_TEXT_BYTES);
         if !folder.join("project.pub").exists() {
             let folder = folder.display();
@@ -84,25 +113,33 @@ impl SiteBundle {
             )));
         }
         let project = read_project(&folder.join("project.pub"))?;
-        let manifest = Manifest::read(&folder.join("manifest.txt"), &project)?;
+        let signed = signed(&project)?;
+        let manifest = Manifest::verified(&signed, &project)?;
         let name = text("process.txt")?.trim().to_string();
         let process = manifest
             .index_of(&name)
             .ok_or_else(|| Error::Manifest { found: format!("process '{name}' is not in it") })?;
         let key = identity::read_key(&folder.join("process.key"))?;
-        let shared = SharedFiles {
-            experiment: text("experiment.toml")?,
-            settings: text("part.json")?,
-            public: text("public.json")?,
-        };
+        let shared = Self::shared_of(folder)?;
         let folder = folder.to_path_buf();
-        let mut bundle = Self { folder, project, manifest, process, key, validity: None, shared };
+        let mut bundle =
+            Self { folder, project, manifest, signed, process, key, validity: None, shared };
         // The key first: it tells whether the site is revoked, and then nothing else matters.
         bundle.check_key()?;
         bundle.validity = bundle.check_certificate()?;
         bundle.check_time(now)?;
         bundle.check_shared()?;
         Ok(bundle)
+    }
+
+    /// The parts of the experiment in a site bundle.
+    pub fn shared_of(folder: &Path) -> Result<SharedFiles> {
+        let text = |name: &str| disk::read_text(&folder.join(name), LARGEST_TEXT_BYTES);
+        Ok(SharedFiles {
+            experiment: text("experiment.toml")?,
+            settings: text("part.json")?,
+            public: text("public.json")?,
+        })
     }
 
     /// The name of the process.
@@ -121,7 +158,10 @@ impl SiteBundle {
                 found: format!("process.key is not the one that manifest {number} names"),
             }),
             None => Err(Error::Key {
-                found: format!("process '{}' is revoked by manifest {number}", self.name()),
+                found: format!(
+                    "process '{}' is revoked by manifest {number}, or has left",
+                    self.name()
+                ),
             }),
         }
     }
@@ -209,8 +249,14 @@ impl SiteBundle {
     /// Whose state this process keeps.
     #[must_use]
     pub fn owner(&self) -> [u8; 32] {
+        self.owner_in(&self.manifest.run)
+    }
+
+    /// Whose state it has kept in another run of the same shapes.
+    #[must_use]
+    pub fn owner_in(&self, run: &Hex<16>) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new();
-        hasher.update(&self.manifest.run.0).update(self.name().as_bytes());
+        hasher.update(&run.0).update(self.name().as_bytes());
         // A state of other shapes could not be restored, so it is not even tried.
         hasher.update(&self.manifest.fingerprint().to_le_bytes());
         *hasher.finalize().as_bytes()

@@ -19,3 +19,4 @@ mod weights;
 mod agreement;
 mod canaries;
 mod judging;
+mod members;

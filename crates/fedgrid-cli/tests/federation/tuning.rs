@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// Rows of six nodes whose slopes change along the path: six train, five validate, six test.
-fn folder() -> Folder {
+pub(crate) fn folder() -> Folder {
     let folder = Folder::new();
     let mut rows = String::from("node,x,y,split\n");
     for (place, node) in NODES.iter().enumerate() {
@@ -26,7 +26,8 @@ fn folder() -> Folder {
     folder
 }
 
-const AUTO: &str = "kind = \"fedrelax\"\nalpha = \"auto\"\nrounds = 400\n[model]\nridge = 0.01\n";
+pub(crate) const AUTO: &str =
+    "kind = \"fedrelax\"\nalpha = \"auto\"\nrounds = 400\n[model]\nridge = 0.01\n";
 
 fn strength(folder: &Folder, run: &str) -> f64 {
     folder.json(&format!("{run}/result.json"))["method"]["alpha"].as_f64().unwrap()

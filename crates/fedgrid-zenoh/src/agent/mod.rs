@@ -19,13 +19,14 @@ mod status;
 mod watched;
 mod report;
 mod trace;
+mod updates;
 
 use std::{
     collections::{BTreeMap, VecDeque},
     ops::ControlFlow,
     path::PathBuf,
     sync::Arc,
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 
 pub use events::{AgentEvent, EventKind};
@@ -45,16 +46,18 @@ use shared_state::SharedState;
 pub use stage::Stage;
 pub use status::{NeighbourStatus, Phase, Status, Traffic};
 use trace::Trace;
+pub use updates::Updates;
 pub use watched::Score;
 use watched::Watched;
 
 use crate::{
     audit::AuditLog,
-    checkpoint::Store,
+    checkpoint::{Store, StoredBytes},
+    disk::{self, Access},
     error::{Error, Result},
     frame::{Frame, FrameVerifier, LARGEST_FRAME_BYTES, seal},
-    identity::{now, random_bytes},
-    manifest::Manifest,
+    identity::{Hex, now, random_bytes},
+    manifest::{LARGEST_MANIFEST_BYTES, Manifest, run_with_rows},
     site_bundle::SiteBundle,
     transport::{Answers, SessionRole, SessionSettings, Transport},
 };
@@ -63,10 +66,16 @@ use crate::{
 /// that is started again needs about as long to come back.
 const DESERTED_AFTER: Duration = Duration::from_secs(5);
 /// After how long without a frame a neighbour that follows a newer manifest is believed to be right: a
-/// link is dropped after two seconds of silence, and until then frames may be on their way.
-const OUTDATED_AFTER: Duration = Duration::from_secs(2);
+/// link is dropped after two seconds of silence, until then frames may be on their way, and it may give its manifest.
+const OUTDATED_AFTER: Duration = Duration::from_secs(5);
+/// How often such a neighbour is asked for it.
+const ASK_MANIFEST_EVERY: Duration = Duration::from_secs(1);
+/// How often the manifest in the kit is looked at: a newer one may have been carried there.
+const LOOK_AT_KIT_EVERY: Duration = Duration::from_secs(1);
 /// If no neighbour was reached after this long, certificate errors are reported as a wrong site bundle.
 const UNMET_AFTER: Duration = Duration::from_secs(3);
+/// The newest manifest that a process was sent, in the folder of its state: it counts where it is newer than the kit's.
+pub const SENT_MANIFEST: &str = "manifest.txt";
 /// How often a status is reported: often enough for a terminal to look alive.
 const REPORT_EVERY: Duration = Duration::from_millis(200);
 
@@ -139,6 +148,10 @@ struct Agent<'a, P: Durable> {
     reported: Instant,
     /// Neighbours that follow a newer manifest: since when, and how many frames were accepted by then.
     newer: BTreeMap<usize, (Instant, u64)>,
+    /// When one of them was last asked for it.
+    asked_manifest: Option<Instant>,
+    /// When the manifest in the kit was looked at, and when it was last written.
+    kit_manifest: (Instant, Option<SystemTime>),
     finished: bool,
     converged: bool,
     over: bool,
@@ -155,26 +168,19 @@ impl<'a, P: Durable> Agent<'a, P> {
         options: &'a Options,
     ) -> Result<Self> {
         let manifest = &bundle.manifest;
-        let layout = layout_of(manifest)?;
-        let assignment = &layout.assignments()[bundle.process as usize];
-        let protocol = ProtocolSettings {
-            digests: options.trace.is_some(),
-            // All sites must have the same limit, or one would send what another refuses for ever.
-            largest_number: manifest.largest_number,
-            ..options.protocol
-        };
-        let mut process = Process::new(method, views, assignment, protocol)?;
+        let mut process = process_of(bundle, method, views, options)?;
         let run: String = manifest.run.to_string();
         // Every run has its own state; budgets are over all of a site's runs.
-        let folder = options.folder.join(format!("run-{}", &run[..8]));
+        let folder = folder_of(&manifest.run, options);
         // The folder is locked from here on: two agents on one state would be copies with the same epoch.
         let (store, found) = Store::open(&folder, bundle.owner())?;
         let ledgers = Ledgers::open(&options.ledgers, bundle, &mut process)?;
-        let shared_state = Arc::new(SharedState::new(bundle.project, now(), options.tells_error));
+        let shared_state = Arc::new(SharedState::new(bundle, now(), options.tells_error));
         let nonce = u64::from_le_bytes(random_bytes()?);
-        let (identity, state) = found;
+        let StoredBytes { identity, state, bases } = found;
+        let bases = bases.map_or_else(|| former_bases(bundle, options), |own| Ok(Some(own)))?;
         // What the start wants done waits in `begun` until the links are there.
-        let begun = process.step(Event::Started { identity, state, nonce });
+        let begun = process.step(Event::Started { identity, state, bases, nonce });
         let transport = links(bundle, options, &shared_state)?;
         let health = options.health.map(|port| {
             let looked = Arc::clone(&shared_state);
@@ -206,6 +212,8 @@ impl<'a, P: Durable> Agent<'a, P> {
             watched: Watched::new(),
             reported: Instant::now(),
             newer: BTreeMap::new(),
+            asked_manifest: None,
+            kit_manifest: (Instant::now(), None),
             finished: false,
             converged: false,
             over: false,
@@ -249,6 +257,7 @@ impl<'a, P: Durable> Agent<'a, P> {
             if Instant::now() >= tick {
                 tick = Instant::now() + self.options.tick;
                 self.check_neighbours()?;
+                self.look_at_kit();
                 if begun.elapsed() >= UNMET_AFTER && !self.finished {
                     self.check_certificates()?;
                 }
@@ -261,6 +270,9 @@ impl<'a, P: Durable> Agent<'a, P> {
                 last_round = round;
             }
             self.shared_state.turn();
+            if let Some(signed) = self.shared_state.newer() {
+                return self.follow(&signed);
+            }
             if self.reported.elapsed() >= REPORT_EVERY {
                 self.watched.score(&self.process, score);
                 self.refresh();
@@ -362,7 +374,7 @@ impl<'a, P: Durable> Agent<'a, P> {
         // State first: a ledger that counts more than its state would take that state for an old one.
         self.store.save(slot, bytes)?;
         match slot {
-            Slot::Identity => Ok(()),
+            Slot::Identity | Slot::Bases => Ok(()),
             Slot::State => {
                 self.ledgers.charge(self.bundle, &self.process)?;
                 self.watched.checkpoint(begun.elapsed());
@@ -404,12 +416,90 @@ impl<'a, P: Durable> Agent<'a, P> {
         if self.finished && self.over { self.options.stage.pass(&self.folder) } else { Ok(()) }
     }
 
+    /// Takes the manifest that somebody has put into the kit meanwhile.
+    fn look_at_kit(&mut self) {
+        if self.kit_manifest.0.elapsed() < LOOK_AT_KIT_EVERY {
+            return;
+        }
+        let path = self.bundle.folder.join("manifest.txt");
+        let written = disk::written(&path);
+        if written != self.kit_manifest.1
+            && let Ok(text) = disk::read_text(&path, LARGEST_MANIFEST_BYTES)
+        {
+            self.shared_state.take_manifest(text.as_bytes());
+        }
+        self.kit_manifest = (Instant::now(), written);
+    }
+
+    /// A newer manifest has come: it is kept, and this process ends to begin again by it.
+    fn follow(&mut self, signed: &str) -> Result<()> {
+        let path = self.options.folder.join(SENT_MANIFEST);
+        disk::write(&path, signed.as_bytes(), Access::Shared)?;
+        self.watched.events.add(EventKind::Resumed, "a newer manifest has come".into());
+        // Who has finished goes on with the others.
+        self.finished = false;
+        self.leave()
+    }
+
     fn leave(&mut self) -> Result<()> {
         // Who leaves before all have finished comes back to this stage.
         self.finished &= !self.options.stage.has_next;
         let actions = self.process.step(Event::Leave);
         self.act(actions)
     }
+}
+
+/// The process of a site as its manifest has it.
+fn process_of<M: Method<Participant: Durable>>(
+    bundle: &SiteBundle,
+    method: &M,
+    views: Vec<View>,
+    options: &Options,
+) -> Result<Process<M::Participant>> {
+    let manifest = &bundle.manifest;
+    let layout = layout_of(manifest)?;
+    let assignment = &layout.assignments()[bundle.process as usize];
+    let protocol = ProtocolSettings {
+        digests: options.trace.is_some(),
+        // Only training goes on with other members; what follows it begins anew.
+        keeps_bases: options.protocol.keeps_bases && options.stage.number == 0,
+        // All sites must have the same limit, or one would send what another refuses for ever.
+        largest_number: manifest.largest_number,
+        ..options.protocol
+    };
+    let process = Process::new(method, views, assignment, protocol)?;
+    if options.stage.number > 0 {
+        return Ok(process);
+    }
+    Ok(process.among(manifest.membership(bundle.process))?)
+}
+
+/// Where the state of a run is kept.
+fn folder_of(run: &Hex<16>, options: &Options) -> PathBuf {
+    options.folder.join(format!("run-{}", &run.to_string()[..8]))
+}
+
+/// From where a run goes on, as the newest run before it has left it here.
+fn former_bases(bundle: &SiteBundle, options: &Options) -> Result<Option<Vec<u8>>> {
+    if options.stage.number > 0 {
+        return Ok(None);
+    }
+    let manifest = &bundle.manifest;
+    for first in manifest.lineage() {
+        let own = manifest.updated.filter(|(run, _)| *run == first);
+        let last = match own {
+            Some((_, updates)) => updates - 1,
+            None => Updates::read(&options.folder, &first)?.count,
+        };
+        for updates in (0..=last).rev() {
+            let run = if updates == 0 { first } else { run_with_rows(&first, updates) };
+            let found = Store::bases_of(&folder_of(&run, options), bundle.owner_in(&run))?;
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+    }
+    Ok(None)
 }
 
 /// The links of a process to its neighbours.

@@ -1,20 +1,22 @@
 //! What an agent reports to its operator, and what it finds out about its neighbours.
 
-use std::time::Instant;
+use std::{sync::Arc, time::Instant};
 
 use fedgrid::{
     method::Durable,
     runtime::protocol::{Event, Notice, Reason, RoundMode},
 };
 
-use super::{Agent, EventKind, NeighbourStatus, OUTDATED_AFTER, Phase, Traffic};
+use super::{
+    ASK_MANIFEST_EVERY, Agent, EventKind, NeighbourStatus, OUTDATED_AFTER, Phase, Traffic,
+};
 use crate::{
     audit::AuditLog,
     error::{Error, Result},
     frame::{FrameRefusal, VERSION},
     identity::{Hex, now},
     manifest::LinkProtocol,
-    transport::{ONE_THREAD, RUNTIME_VARIABLE, has_one_thread, needs_one_thread},
+    transport::{Answers, ONE_THREAD, RUNTIME_VARIABLE, has_one_thread, needs_one_thread},
 };
 
 impl<P: Durable> Agent<'_, P> {
@@ -73,6 +75,11 @@ impl<P: Durable> Agent<'_, P> {
                 self.watched.events.add(EventKind::Joined, text);
                 // It is there: what was wrong with it before is out of date.
                 None
+            }
+            Notice::GoesOn { from } => {
+                let text = format!("members have changed; it goes on from round {}", from.round);
+                self.watched.events.add(EventKind::Resumed, text.clone());
+                Some(text)
             }
             Notice::Left { peer } => {
                 let text = format!("{} has left", name(*peer));
@@ -186,11 +193,18 @@ impl<P: Durable> Agent<'_, P> {
     /// Who says that there is a newer manifest may lie, so that alone stops nothing; but whoever is not
     /// heard either has a key that this site bundle does not know, or is in another run. On plain links
     /// anyone could say so.
-    fn check_manifest(&mut self, peer: usize, accepted: u64, follows: Option<u64>) -> Result<()> {
-        let own = self.bundle.manifest.number;
-        let newer = follows
-            .filter(|&number| number > own && self.bundle.manifest.link != LinkProtocol::Tcp);
-        let Some(newer) = newer else {
+    fn check_manifest(
+        &mut self,
+        peer: usize,
+        accepted: u64,
+        follows: Option<(u64, usize)>,
+    ) -> Result<()> {
+        let own = self.bundle.manifest.order();
+        let newer = follows.filter(|&order| order > own);
+        if newer.is_some() {
+            self.ask_manifest(peer);
+        }
+        let Some(newer) = newer.filter(|_| self.bundle.manifest.link != LinkProtocol::Tcp) else {
             self.newer.remove(&peer);
             return Ok(());
         };
@@ -205,9 +219,21 @@ impl<P: Durable> Agent<'_, P> {
         let name = &self.bundle.manifest.processes[peer].name;
         Err(Error::Manifest {
             found: format!(
-                "neighbour '{name}' follows manifest {newer}, this kit has {own}; get the newest kit"
+                "neighbour '{name}' follows manifest {}, this kit has {}; get the newest kit",
+                newer.0, own.0
             ),
         })
+    }
+
+    /// Asks a neighbour for its newer manifest, whose signature will tell whether it is one.
+    fn ask_manifest(&mut self, peer: usize) {
+        if self.asked_manifest.is_some_and(|last| last.elapsed() < ASK_MANIFEST_EVERY) {
+            return;
+        }
+        self.asked_manifest = Some(Instant::now());
+        let answers: Arc<dyn Answers> = Arc::clone(&self.shared_state) as Arc<dyn Answers>;
+        let peer = u32::try_from(peer).unwrap_or(u32::MAX);
+        self.transport.ask_manifest(peer, &answers);
     }
 
     /// Whether no neighbour that has not finished seems to be there.

@@ -13,7 +13,7 @@ use std::{
 use ed25519_dalek::VerifyingKey;
 
 use super::{order::OperatorOrder, status::Status};
-use crate::transport::Answers;
+use crate::{manifest::Manifest, site_bundle::SiteBundle, transport::Answers};
 
 /// How many of the latest frames to each neighbour are kept for late joiners.
 // Enough for the state, sums and verdict of the current round and of the one before.
@@ -26,6 +26,9 @@ const STALLED_AFTER: Duration = Duration::from_mins(1);
 #[derive(Debug)]
 pub(super) struct SharedState {
     project: VerifyingKey,
+    manifest: Manifest,
+    /// The manifest as it was signed.
+    signed: String,
     started: u64,
     /// Whether the operator may see the error on validation rows.
     tells_error: bool,
@@ -38,17 +41,22 @@ struct SharedFields {
     status: Status,
     turned: Instant,
     frames: BTreeMap<u32, VecDeque<(u64, Vec<u8>)>>,
+    /// The newest manifest that came and is newer than the one that is followed.
+    newer: Option<(Manifest, String)>,
 }
 
 impl SharedState {
-    pub(super) fn new(project: VerifyingKey, started: u64, tells_error: bool) -> Self {
+    pub(super) fn new(bundle: &SiteBundle, started: u64, tells_error: bool) -> Self {
         let state = SharedFields {
             status: Status::default(),
             turned: Instant::now(),
             frames: BTreeMap::new(),
+            newer: None,
         };
         Self {
-            project,
+            project: bundle.project,
+            manifest: bundle.manifest.clone(),
+            signed: bundle.signed.clone(),
             started,
             tells_error,
             stop: AtomicBool::new(false),
@@ -81,6 +89,26 @@ impl SharedState {
         self.stop.load(Ordering::Relaxed)
     }
 
+    /// The text of a newer manifest of this project, if one has come.
+    pub(super) fn newer(&self) -> Option<String> {
+        self.lock().newer.as_ref().map(|(_, text)| text.clone())
+    }
+
+    /// Takes a manifest if the project has signed it, whoever has brought it.
+    fn follow(&self, text: &str) {
+        let own = &self.manifest;
+        let mut state = self.lock();
+        let (known, signed) =
+            state.newer.as_ref().map_or((own, &self.signed), |(newer, signed)| (newer, signed));
+        let Ok((found, whole)) = Manifest::merged(signed, text, &self.project) else { return };
+        // One key may sign several projects.
+        let is_ours = (&found.project, found.experiment, found.public)
+            == (&own.project, own.experiment, own.public);
+        if is_ours && found.order() > known.order() {
+            state.newer = Some((found, whole));
+        }
+    }
+
     /// Whether the loop still turns, and the status as JSON.
     pub(super) fn health(&self) -> (bool, String) {
         let state = self.lock();
@@ -101,6 +129,9 @@ impl Answers for SharedState {
     }
 
     fn status(&self, order: Option<&[u8]>) -> String {
+        if let Some(text) = order.and_then(|bytes| std::str::from_utf8(bytes).ok()) {
+            self.follow(text);
+        }
         if let Some(bytes) = order
             && OperatorOrder::verified(bytes, &self.project, self.started)
                 == Some(OperatorOrder::Stop)
@@ -113,5 +144,15 @@ impl Answers for SharedState {
             status.validation = None;
         }
         serde_json::to_string(&status).expect("a status is plain values")
+    }
+
+    fn manifest(&self) -> String {
+        self.signed.clone()
+    }
+
+    fn take_manifest(&self, signed: &[u8]) {
+        if let Ok(text) = std::str::from_utf8(signed) {
+            self.follow(text);
+        }
     }
 }

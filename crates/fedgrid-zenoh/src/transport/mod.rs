@@ -3,7 +3,9 @@
 //! ```text
 //! fg/<run>/f/<to>/<from>            frames, put by <from> for <to>; of a later stage fg/<run>/<stage>/f/…
 //! fg/<run>/s/<owner>/<asker>        frames that <asker> missed, asked of <owner>; of a later stage fg/<run>/<stage>/s/…
-//! fg/<project>/l/<process>/<number>  who follows which manifest, in which stage (<number>.<stage>), a hint only
+//! fg/<project>/l/<process>/<number>  who follows which manifest, after how many departures and in which stage
+//!                                   (<number>-<departures>.<stage>), a hint only
+//! fg/<project>/m/<process>          the manifest that it follows, asked for by neighbours that have an older one
 //! fg/<project>/i/<process>          status, asked for by the operator; orders travel with the question
 //! ```
 //!
@@ -42,7 +44,7 @@ use crate::{
     error::{Error, Result},
     frame::LARGEST_FRAME_BYTES,
     identity::Hex,
-    manifest::Manifest,
+    manifest::{LARGEST_MANIFEST_BYTES, Manifest},
 };
 
 /// How long a question waits for its answer.
@@ -100,6 +102,11 @@ impl KeyExpressions {
         format!("{}/l/{process}/{number}", self.project)
     }
 
+    /// The key by which a process is asked for its manifest.
+    fn manifest(&self, process: u32) -> String {
+        format!("{}/m/{process}", self.project)
+    }
+
     fn status(&self, process: &str) -> String {
         format!("{}/i/{process}", self.project)
     }
@@ -114,27 +121,39 @@ pub trait Answers: Send + Sync {
     /// The frames to a neighbour from this round on.
     fn frames(&self, asker: u32, since: u64) -> Vec<Vec<u8>>;
 
-    /// The status, after taking an order if one came with the question.
+    /// The status, after taking an order or a newer manifest if one came with the question.
     fn status(&self, order: Option<&[u8]>) -> String;
+
+    /// The signed manifest that this process follows.
+    fn manifest(&self) -> String;
+
+    /// Takes a manifest that a neighbour follows.
+    fn take_manifest(&self, signed: &[u8]);
 }
 
 /// What a process says of itself by being there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Seen {
     manifest: u64,
+    /// How many have left by themselves since it was signed.
+    left: usize,
     stage: u32,
 }
 
 impl Seen {
     /// As the last part of a key.
     fn text(self) -> String {
-        let Self { manifest, stage } = self;
-        if stage == 0 { manifest.to_string() } else { format!("{manifest}.{stage}") }
+        let Self { manifest, left, stage } = self;
+        let left = if left == 0 { String::new() } else { format!("-{left}") };
+        let stage = if stage == 0 { String::new() } else { format!(".{stage}") };
+        format!("{manifest}{left}{stage}")
     }
 
     fn read(text: &str) -> Option<Self> {
         let (manifest, stage) = text.split_once('.').unwrap_or((text, "0"));
-        Some(Self { manifest: manifest.parse().ok()?, stage: stage.parse().ok()? })
+        let (manifest, left) = manifest.split_once('-').unwrap_or((manifest, "0"));
+        let (manifest, left) = (manifest.parse().ok()?, left.parse().ok()?);
+        Some(Self { manifest, left, stage: stage.parse().ok()? })
     }
 }
 
@@ -167,8 +186,9 @@ pub fn open(settings: &SessionSettings<'_>) -> Result<Session> {
             Ok(session) => return Ok(session),
             Err(error) => error,
         };
-        // Of the stage before: its session is closed by a thread that may wait for a lost neighbour.
-        let is_own_port = settings.stage > 0 && error.to_string().contains("in use");
+        // Of the stage or manifest before: its session is closed by a thread that may wait for a lost neighbour.
+        let follows = settings.stage > 0 || settings.manifest.order() > (1, 0);
+        let is_own_port = follows && error.to_string().contains("in use");
         if !is_own_port || begun.elapsed() > PORT_FREE_AFTER {
             return Err(failed(doing, &error));
         }
@@ -211,7 +231,9 @@ impl Transport {
             transport.watch(other)?;
             transport.outboxes.insert(other, outbox);
         }
-        let seen = Seen { manifest: settings.manifest.number, stage: settings.stage };
+        let (manifest, left) = settings.manifest.order();
+        let seen = Seen { manifest, left, stage: settings.stage };
+        transport.give_manifest(answers)?;
         transport.declare(seen, answers)?;
         Ok(transport)
     }
@@ -285,6 +307,45 @@ impl Transport {
         Outbox::new(publisher).map_err(|error| no_thread(&error))
     }
 
+    /// Who has an older manifest is given this one.
+    fn give_manifest(&self, answers: &Arc<dyn Answers>) -> Result<()> {
+        let answers = Arc::clone(answers);
+        let (ask, asked) = mpsc::sync_channel::<Query>(WAITING_QUESTIONS);
+        let give = move || {
+            for query in asked {
+                let _ = query.reply(query.key_expr(), answers.manifest()).wait();
+            }
+        };
+        // It ends with the session, which holds the other end of the channel.
+        let thread = thread::Builder::new().name("fedgrid-manifest".into()).spawn(give);
+        thread.map_err(|error| no_thread(&error))?;
+        self.session
+            .declare_queryable(self.keys.manifest(self.own))
+            .callback(move |query: Query| drop(ask.try_send(query)))
+            .background()
+            .wait()
+            .map_err(|error| failed("give the manifest", &error))
+    }
+
+    /// Asks a neighbour for the manifest that it follows.
+    pub fn ask_manifest(&self, owner: u32, answers: &Arc<dyn Answers>) {
+        let (answers, inbox) = (Arc::clone(answers), Arc::clone(&self.inbox));
+        // A question that cannot be asked now is asked again.
+        let _ = self
+            .session
+            .get(self.keys.manifest(owner))
+            .timeout(ANSWER_TIMEOUT)
+            .callback(move |reply: Reply| {
+                if let Ok(sample) = reply.result()
+                    && sample.payload().len() <= LARGEST_MANIFEST_BYTES
+                {
+                    answers.take_manifest(&sample.payload().to_bytes());
+                    inbox.wake();
+                }
+            })
+            .wait();
+    }
+
     /// Says that this process is there, and answers the operator.
     fn declare(&self, seen: Seen, answers: &Arc<dyn Answers>) -> Result<()> {
         let own = self.own.to_string();
@@ -347,10 +408,10 @@ impl Transport {
         &self.inbox
     }
 
-    /// Which manifest a neighbour that seems to be there follows: a hint, never a fact.
+    /// Which manifest a neighbour that seems to be there follows, after how many departures: a hint, never a fact.
     #[must_use]
-    pub fn manifest_of(&self, other: u32) -> Option<u64> {
-        self.seen(other).map(|seen| seen.manifest)
+    pub fn manifest_of(&self, other: u32) -> Option<(u64, usize)> {
+        self.seen(other).map(|seen| (seen.manifest, seen.left))
     }
 
     /// In which stage a neighbour that seems to be there is: a hint, too.
@@ -440,6 +501,33 @@ pub fn ask_all(session: &Session, manifest: &Manifest, order: Option<&[u8]>) -> 
 #[must_use]
 pub fn ask_once(session: &Session, manifest: &Manifest) -> Vec<(u32, String)> {
     ask_those(session, &KeyExpressions::new(manifest), &members(manifest), None)
+}
+
+/// The manifests that the processes follow that are reached, with the departures that they know of.
+#[must_use]
+pub fn ask_manifests(session: &Session, manifest: &Manifest) -> Vec<String> {
+    let keys = KeyExpressions::new(manifest);
+    let end = Instant::now() + Duration::from_secs(4);
+    let (mut open, mut found) = (members(manifest), Vec::new());
+    // A first question may be asked before the links are up, and is then answered by nobody.
+    while !open.is_empty() && Instant::now() < end {
+        let ask = |index: &u32| {
+            Some((*index, session.get(keys.manifest(*index)).timeout(ANSWER_TIMEOUT).wait().ok()?))
+        };
+        let asked: Vec<_> = open.iter().filter_map(ask).collect();
+        for (index, replies) in asked {
+            let replies = replies.into_iter().filter_map(|reply| reply.into_result().ok());
+            for sample in replies {
+                let text = sample.payload().to_bytes().into_owned();
+                found.push(String::from_utf8_lossy(&text).into_owned());
+                open.retain(|other| *other != index);
+            }
+        }
+        if !open.is_empty() {
+            thread::sleep(Duration::from_millis(100));
+        }
+    }
+    found
 }
 
 /// The processes that are not revoked.

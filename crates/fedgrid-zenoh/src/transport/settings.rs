@@ -203,7 +203,7 @@ impl SessionSettings<'_> {
                         neighbour(&keys, own, other),
                     );
                 }
-                allow(OPERATOR, operator(&keys, &own.to_string()));
+                allow(OPERATOR, operator(&keys, own));
                 if self.has_router() {
                     allow(ROUTER, vec![anything(&keys, "ingress"), anything(&keys, "egress")]);
                 }
@@ -239,16 +239,17 @@ fn permission(flow: &'static str, messages: &[&'static str], keys: &[String]) ->
 /// What two neighbours may do: send frames of their own to each other, and ask for them again.
 fn neighbour(keys: &KeyExpressions, own: u32, other: u32) -> Vec<Permission> {
     let [to_us, to_them] = [keys.frame(own, other), keys.frame(other, own)];
-    let [asked_of_us, asked_of_them] = [keys.state(own, other), keys.state(other, own)];
+    let asked_of_us = [keys.state(own, other), keys.manifest(own)];
+    let asked_of_them = [keys.state(other, own), keys.manifest(other)];
     vec![
         permission("ingress", &["put"], slice::from_ref(&to_us)),
         permission("egress", &["put"], slice::from_ref(&to_them)),
         permission("ingress", &["declare_subscriber"], &[to_them]),
         permission("egress", &["declare_subscriber"], &[to_us]),
-        permission("ingress", &["query"], slice::from_ref(&asked_of_us)),
-        permission("egress", &["query"], slice::from_ref(&asked_of_them)),
-        permission("ingress", &["declare_queryable", "reply"], &[asked_of_them]),
-        permission("egress", &["declare_queryable", "reply"], &[asked_of_us]),
+        permission("ingress", &["query"], &asked_of_us),
+        permission("egress", &["query"], &asked_of_them),
+        permission("ingress", &["declare_queryable", "reply"], &asked_of_them),
+        permission("egress", &["declare_queryable", "reply"], &asked_of_us),
         permission("ingress", &["liveliness_token"], &[keys.live(&other.to_string(), "*")]),
         permission("egress", &["liveliness_token"], &[keys.live(&own.to_string(), "*")]),
         permission(
@@ -264,11 +265,12 @@ fn neighbour(keys: &KeyExpressions, own: u32, other: u32) -> Vec<Permission> {
     ]
 }
 
-/// The operator asks for the status and gives orders, which are signed by the project.
-fn operator(keys: &KeyExpressions, own: &str) -> Vec<Permission> {
+/// The operator asks for status and manifest, and gives orders, which are signed by the project.
+fn operator(keys: &KeyExpressions, own: u32) -> Vec<Permission> {
+    let answered = [keys.status(&own.to_string()), keys.manifest(own)];
     vec![
-        permission("ingress", &["query"], &[keys.status(own)]),
-        permission("egress", &["declare_queryable", "reply"], &[keys.status(own)]),
+        permission("ingress", &["query"], &answered),
+        permission("egress", &["declare_queryable", "reply"], &answered),
         permission("ingress", &["query"], &[keys.status("*")]),
     ]
 }

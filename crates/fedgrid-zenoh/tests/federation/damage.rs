@@ -12,7 +12,11 @@ use fedgrid::{
     runtime::protocol::Slot,
 };
 use fedgrid_zenoh::{
-    Error, checkpoint::Store, identity::now, ledger::Ledger, manifest::LinkProtocol,
+    Error,
+    checkpoint::{Store, StoredBytes},
+    identity::now,
+    ledger::Ledger,
+    manifest::LinkProtocol,
     site_bundle::SiteBundle,
 };
 
@@ -229,7 +233,7 @@ fn writes_until_the_disk_is_full() {
         assert!(matches!(error, Error::NoSpace { .. }), "{error}");
     }
     drop(store);
-    let (mut store, (_, state)) = Store::open(&disk.join("state"), [1; 32]).unwrap();
+    let (mut store, StoredBytes { state, .. }) = Store::open(&disk.join("state"), [1; 32]).unwrap();
     assert_eq!(state.unwrap(), vec![2; 50_000], "what was kept stays");
     let run = [7; 16];
     let mut ledger = Ledger::open(&disk.join("ledger"), &run).unwrap();
@@ -240,7 +244,7 @@ fn writes_until_the_disk_is_full() {
     store.save(Slot::State, vec![3; 50_000]).unwrap();
     ledger.charge("a", count, count).unwrap();
     drop((store, ledger));
-    let (_, (_, state)) = Store::open(&disk.join("state"), [1; 32]).unwrap();
+    let (_, StoredBytes { state, .. }) = Store::open(&disk.join("state"), [1; 32]).unwrap();
     assert_eq!(state.unwrap(), vec![3; 50_000], "it goes on when there is space");
     assert_eq!(Ledger::open(&disk.join("ledger"), &run).unwrap().charged("a"), count);
 }

@@ -38,6 +38,12 @@ impl Answers for Mute {
     fn status(&self, _: Option<&[u8]>) -> String {
         String::new()
     }
+
+    fn manifest(&self) -> String {
+        String::new()
+    }
+
+    fn take_manifest(&self, _: &[u8]) {}
 }
 
 /// A process that listens.

@@ -74,7 +74,8 @@ impl Visitor for Alone<'_> {
         let views = self.problem.views(&nodes);
         let mut process = Process::new(method, views, &layout.assignments()[0], settings).unwrap();
         let mut written = Written::default();
-        let started = Event::Started { identity: self.identity, state: self.state, nonce: 1 };
+        let started =
+            Event::Started { identity: self.identity, state: self.state, bases: None, nonce: 1 };
         let mut open: VecDeque<Action> = process.step(started).into();
         while let Some(action) = open.pop_front() {
             match action {
@@ -82,6 +83,7 @@ impl Visitor for Alone<'_> {
                     match slot {
                         Slot::State => written.states.push(bytes),
                         Slot::Identity => written.identity = bytes,
+                        Slot::Bases => {}
                     }
                     open.extend(process.step(Event::Persisted { ticket }));
                 }

@@ -87,6 +87,12 @@ impl Problem {
         Node { id, data, model, public: public.clone() }
     }
 
+    /// All nodes of another network, which has more of them, or other edges.
+    pub(crate) fn views_in(&self, network: &Network) -> Vec<View> {
+        let public = self.public();
+        network.views((0..network.len()).map(|id| self.node(id, &public)).collect()).unwrap()
+    }
+
     /// The views of some nodes.
     pub(crate) fn views(&self, nodes: &[usize]) -> Vec<View> {
         let public = self.public();

@@ -19,3 +19,4 @@ mod bundles;
 mod kept;
 mod expiry;
 mod clocks;
+mod changes;

@@ -76,7 +76,7 @@ pub(crate) fn say(text: &str) {
 }
 
 /// What protocol settings a spec stands for.
-fn settings(spec: &Spec) -> ProtocolSettings {
+pub(crate) fn settings(spec: &Spec) -> ProtocolSettings {
     let stop = Stop { rounds: spec.rounds, tolerance: -1.0 };
     ProtocolSettings {
         stop,
@@ -152,6 +152,11 @@ impl Scene {
 
     /// Starts a process.
     pub(crate) fn spawn(&self, place: usize) -> Part {
+        self.spawn_as(place, "scene::part_of_a_federation")
+    }
+
+    /// Starts a process that does what another test does.
+    pub(crate) fn spawn_as(&self, place: usize, test: &str) -> Part {
         let log = fs::OpenOptions::new()
             .append(true)
             .create(true)
@@ -164,7 +169,7 @@ impl Scene {
             command.env(RUNTIME_VARIABLE, ONE_THREAD);
         }
         let child = command
-            .args(["--exact", "scene::part_of_a_federation", "--nocapture", "--test-threads=1"])
+            .args(["--exact", test, "--nocapture", "--test-threads=1"])
             // As the systemd unit does.
             .env("MALLOC_ARENA_MAX", "2")
             .env("FEDGRID_PART", self.folder.path())
@@ -309,8 +314,9 @@ impl Visitor for Alone<'_> {
         let mut process =
             Process::new(method, problem.views(&nodes), assignment, settings).unwrap();
         let mut states = States::new();
-        let mut open: std::collections::VecDeque<Action> =
-            process.step(Event::Started { identity: None, state: None, nonce: 1 }).into();
+        let mut open: std::collections::VecDeque<Action> = process
+            .step(Event::Started { identity: None, state: None, bases: None, nonce: 1 })
+            .into();
         while let Some(action) = open.pop_front() {
             match action {
                 Action::Persist { ticket, .. } => {

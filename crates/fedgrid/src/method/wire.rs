@@ -69,6 +69,24 @@ pub trait Durable: Participant<Message: Wire> {
     /// Takes the state of a snapshot; `self` has just joined with the same method and view.
     fn restore(&mut self, from: &mut Reader<'_>) -> Result<()>;
 
+    /// Whether a node can go on among other neighbours.
+    fn takes_changes(&self) -> bool {
+        false
+    }
+
+    /// Takes over what a node has learnt among these neighbours, from its snapshot; `self` has just joined with the same
+    /// method and rows, among others.
+    fn inherit(&mut self, former: &[NodeId], from: &mut Reader<'_>) -> Result<()> {
+        let _ = (former, from);
+        Err(Error::Unsupported {
+            what: "a change of members",
+            needs: "a method whose nodes can go on among others: fedrelax or gtv with a strength that is given",
+        })
+    }
+
+    /// The node has just joined, and its neighbours have learnt already.
+    fn begin_late(&mut self) {}
+
     /// What may be forgotten.
     fn memory(&self) -> Memory;
 

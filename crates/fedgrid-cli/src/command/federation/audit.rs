@@ -72,6 +72,8 @@ fn word(kind: Option<FrameKind>) -> &'static str {
         Some(FrameKind::Refusal) => "refusal",
         Some(FrameKind::Leave) => "leave",
         Some(FrameKind::Done) => "done",
+        Some(FrameKind::Held) => "bases",
+        Some(FrameKind::Chosen) => "base",
         None => "of a later version",
     }
 }

@@ -1,6 +1,7 @@
 //! `fedgrid federation join`: the agent of a site, from its kit and its own rows to its own models.
 
 use std::{
+    fs,
     ops::ControlFlow,
     path::{Path, PathBuf},
     sync::Arc,
@@ -17,7 +18,7 @@ use fedgrid::{
     runtime::protocol::{ProtocolSettings, RoundMode},
 };
 use fedgrid_zenoh::{
-    agent::{self, Options, Status},
+    agent::{self, Options, Status, Updates},
     site_bundle::SiteBundle,
 };
 
@@ -26,6 +27,7 @@ use super::{
     host::{SiteAbout, SiteHost},
     judge::{Stages, training_stage},
     kit::{self, Kit},
+    members,
     new::SiteSettings,
     one_thread,
     own_error::own_error,
@@ -42,6 +44,7 @@ use fedgrid_lab::{
     error::{Error, Result},
     experiment::Experiment,
     run::{Existing, RunFolder},
+    source::Table,
 };
 
 /// After how many rounds all sites check together whether to stop: a check costs a round trip over the
@@ -51,6 +54,10 @@ const CHECK_EVERY_ROUNDS: u64 = 10;
 /// Arguments of `fedgrid federation join`.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: fedgrid federation join hospital-a --data rows.csv --health 8080")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "flags of a command that do not exclude each other"
+)]
 pub(in crate::command) struct Join {
     /// The kit: the folder that the project gave to this site.
     kit: PathBuf,
@@ -102,6 +109,11 @@ pub(in crate::command) struct Join {
     #[arg(long)]
     force: bool,
 
+    /// Rows have changed since the last run ended: begin the next one from what it has learnt. All sites do so. A run that
+    /// is under way is gone on with.
+    #[arg(long)]
+    update: bool,
+
     /// For models from Python: do not measure what predictions of these nodes tell of single rows.
     #[arg(long, value_name = "NODES", value_delimiter = ',')]
     waive_floor: Vec<String>,
@@ -112,10 +124,76 @@ impl Join {
         let begun = Instant::now();
         // Before any link is tried: why one does not come up, Zenoh tells its log alone.
         fedgrid_zenoh::transport::watch_log();
-        let kit = Kit::read(&self.kit)?;
+        let mut kit = Kit::read(&self.kit)?;
         one_thread::ensure(&kit.bundle.manifest)?;
-        let (table, checked) = match host.table(&kit.experiment) {
-            Some(table) => kit.checked(table),
+        let out = self.out.clone().unwrap_or_else(|| {
+            PathBuf::from("runs").join(format!("{}-{}", kit.site.title, kit.bundle.name()))
+        });
+        let state = out.join("state");
+        let sent = state.join(agent::SENT_MANIFEST);
+        let watched = Arc::new(page::Watched::of(kit.bundle.name()));
+        let mut told = Tell::new(terminal, self.log, Arc::clone(&watched));
+        let (mut page, mut brought_rows) = (None, None);
+        loop {
+            kit = Kit::read_following(&self.kit, Some(&sent))?;
+            let order = kit.bundle.manifest.order();
+            let mut updates = self.updates(&kit, (&out, &state))?;
+            kit.bundle.manifest.update(updates.count);
+            let is_next = updates.count > 0 && !updates.is_done;
+            let prepared =
+                self.prepared(kit, &mut brought_rows, (&out, is_next), (terminal, host))?;
+            // Only now: who has wrong rows has no page.
+            if let (None, Some(port)) = (&page, self.page) {
+                fs::create_dir_all(&out).map_err(|error| Error::folder(&out, &error))?;
+                let token = self.page_token.as_deref();
+                page = Some(page::serve(port, token, &state, &watched, terminal)?);
+            }
+            if prepared.takes_part(&self, &out, (&mut told, host), (begun, terminal))? {
+                return updates.end().map_err(refused);
+            }
+            let newer = Kit::read_following(&self.kit, Some(&sent));
+            // What is wrong with the newer one is said at the head of the loop.
+            let is_newer = newer.map_or(true, |kit| kit.bundle.manifest.order() > order);
+            if !is_newer || is_interrupted() || host.is_stopped() {
+                break;
+            }
+            terminal.say("A newer manifest has come: this site goes on by it");
+        }
+        terminal.say("Stopped; its state is kept. The same command goes on.");
+        // Who was told to stop by the project has done what it should; who was interrupted is to go on.
+        if is_interrupted() || host.is_stopped() { Err(Error::Stopped) } else { Ok(()) }
+    }
+
+    /// How often the rows have changed in this run, with the time that begins now if one does.
+    fn updates(&self, kit: &Kit, (out, state): (&Path, &Path)) -> Result<Updates> {
+        let mut updates = Updates::read(state, &kit.bundle.manifest.run).map_err(refused)?;
+        let is_under_way = updates.count > 0 && !updates.is_done;
+        if !self.update || is_under_way {
+            return Ok(updates);
+        }
+        members::check(&kit.bundle.shared, "--update cannot begin from the last run")?;
+        if !updates.is_done && !RunFolder::is_finished(out) {
+            return Err(Error::input(format!(
+                "'{}' holds no run that has ended; join without --update, and with it when rows have changed after that",
+                out.display()
+            )));
+        }
+        updates.begin().map_err(refused)?;
+        Ok(updates)
+    }
+
+    /// Reads the rows of the site by its kit.
+    fn prepared(
+        &self,
+        kit: Kit,
+        brought_rows: &mut Option<Table>,
+        (out, is_next): (&Path, bool),
+        (terminal, host): (Terminal, &dyn SiteHost),
+    ) -> Result<Prepared> {
+        // Rows that another program has brought cannot be read again.
+        *brought_rows = brought_rows.take().or_else(|| host.table(&kit.experiment));
+        let (table, checked) = match &*brought_rows {
+            Some(table) => kit.checked(table.clone()),
             None => kit.table(&self.data)?,
         };
         checked.refuse()?;
@@ -138,39 +216,12 @@ impl Join {
         for note in assembly.notes.iter().filter(of_models) {
             terminal.say(&wrapped(&format!("Note: {note}")));
         }
-        let Kit { bundle, site, experiment, own, .. } = kit;
-        let out = self.out.clone().unwrap_or_else(|| {
-            PathBuf::from("runs").join(format!("{}-{}", site.title, bundle.name()))
-        });
         let existing = if self.force { Existing::Replace } else { Existing::Refuse };
-        // An unfinished run in the folder is what this command goes on with.
-        if RunFolder::is_finished(&out) {
-            RunFolder::check(&out, existing)?;
+        // An unfinished run in the folder is what this command goes on with, and an update replaces what it begins from.
+        if RunFolder::is_finished(out) && !is_next {
+            RunFolder::check(out, existing)?;
         }
-        let run = SiteRun {
-            bundle: &bundle,
-            experiment: &experiment,
-            assembly: &assembly,
-            own: &own,
-            title: format!("{} at {}", site.title, bundle.name()),
-            out: &out,
-            share: self.share,
-            host,
-        };
-        let options = self.options(&bundle, &site, &experiment, &out)?;
-        let watched = Arc::new(page::Watched::of(bundle.name()));
-        let page = self.page.map(|port| {
-            page::serve(port, self.page_token.as_deref(), &options.folder, &watched, terminal)
-        });
-        let _page = page.transpose()?;
-        let mut tell = Tell::new(terminal, self.log, watched);
-        let stages = Stages { run: &run, options: &options };
-        if stages.all((&mut tell, host), (begun, terminal))? {
-            return Ok(());
-        }
-        terminal.say("Stopped; its state is kept. The same command goes on.");
-        // Who was told to stop by the project has done what it should; who was interrupted is to go on.
-        if is_interrupted() || host.is_stopped() { Err(Error::Stopped) } else { Ok(()) }
+        Ok(Prepared { kit, assembly })
     }
 
     fn options(
@@ -198,9 +249,11 @@ impl Join {
             stop,
             check_every: CHECK_EVERY_ROUNDS,
             checkpoint_every,
+            // Members may come and go.
+            keeps_bases: true,
             ..ProtocolSettings::default()
         };
-        std::fs::create_dir_all(out).map_err(|error| Error::folder(out, &error))?;
+        fs::create_dir_all(out).map_err(|error| Error::folder(out, &error))?;
         // Beside the run, not in it: a budget outlives every run, and --force must not renew it.
         let beside = || out.parent().unwrap_or(Path::new("")).join("ledgers");
         Ok(Options {
@@ -215,6 +268,37 @@ impl Join {
             stage: training_stage(experiment, &bundle.manifest)?,
             ..Options::new(out.join("state"), protocol)
         })
+    }
+}
+
+/// A site with its rows, by one manifest.
+struct Prepared {
+    kit: Kit,
+    assembly: Assembly,
+}
+
+impl Prepared {
+    /// Takes part, to the end or until it is told to stop; whether to the end.
+    fn takes_part(
+        &self,
+        join: &Join,
+        out: &Path,
+        (told, host): (&mut Tell, &dyn SiteHost),
+        (begun, terminal): (Instant, Terminal),
+    ) -> Result<bool> {
+        let Kit { bundle, site, experiment, own, .. } = &self.kit;
+        let run = SiteRun {
+            bundle,
+            experiment,
+            assembly: &self.assembly,
+            own,
+            title: format!("{} at {}", site.title, bundle.name()),
+            out,
+            share: join.share,
+            host,
+        };
+        let options = join.options(bundle, site, experiment, out)?;
+        Stages { run: &run, options: &options }.all((told, host), (begun, terminal))
     }
 }
 

@@ -35,7 +35,12 @@ pub(super) struct Kit {
 
 impl Kit {
     pub(super) fn read(folder: &Path) -> Result<Self> {
-        let bundle = SiteBundle::read(folder, now()).map_err(refused)?;
+        Self::read_following(folder, None)
+    }
+
+    /// The same by the manifest in this file, if it is there and newer.
+    pub(super) fn read_following(folder: &Path, sent: Option<&Path>) -> Result<Self> {
+        let bundle = SiteBundle::read_following(folder, sent, now()).map_err(refused)?;
         let site: SiteSettings = serde_json::from_str(&bundle.shared.settings)
             .map_err(|_| Error::input("wrong manifest: part.json is damaged"))?;
         let table = Experiment::table_from_text(&bundle.shared.experiment, "experiment.toml")?;

@@ -11,6 +11,8 @@ mod judge;
 mod judge_plan;
 mod judged;
 mod kit;
+mod leave;
+mod members;
 mod new;
 mod one_thread;
 mod own_error;
@@ -50,6 +52,14 @@ pub(super) enum FederationCommand {
     Audit(audit::Audit),
     /// Tell all processes to keep their state and end; join starts them again.
     Stop(project::Stop),
+    /// Make a site a member while the others are at work.
+    Add(members::Add),
+    /// Take a site out while the others are at work; they go on without it.
+    Remove(members::Remove),
+    /// Leave for good: the neighbours are told, and all others go on without this site.
+    Leave(leave::Leave),
+    /// Give the newest manifest to the sites that are at work.
+    Publish(members::Publish),
     /// Take a site's membership away; the others begin a new run without it.
     Revoke(project::Revoke),
     /// Give a site a new key and certificate.
@@ -73,6 +83,10 @@ impl FederationCommand {
             Self::Watch(watch) => watch.run(terminal),
             Self::Audit(audit) => audit.run(terminal),
             Self::Stop(stop) => stop.run(terminal),
+            Self::Add(add) => add.run(terminal),
+            Self::Remove(remove) => remove.run(terminal),
+            Self::Leave(leave) => leave.run(terminal),
+            Self::Publish(publish) => publish.run(terminal),
             Self::Revoke(revoke) => revoke.run(terminal),
             Self::Rotate(rotate) => rotate.run(terminal),
             Self::Collect(collect) => collect.run(terminal),

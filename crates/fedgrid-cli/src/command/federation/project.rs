@@ -16,7 +16,10 @@ use fedgrid_zenoh::{
 };
 use serde_json::json;
 
-use super::{refused, share};
+use super::{
+    members::{opened, published},
+    refused, share,
+};
 use crate::terminal::{Terminal, is_interrupted};
 use fedgrid_lab::{
     error::{Error, Result},
@@ -48,6 +51,9 @@ pub(in crate::command) struct Revoke {
     project: PathBuf,
     /// The site.
     site: String,
+    /// Only sign the manifest: it is carried to one of the sites, or published later.
+    #[arg(long)]
+    offline: bool,
 }
 
 /// Arguments of `fedgrid federation rotate`.
@@ -61,6 +67,9 @@ pub(in crate::command) struct Rotate {
     /// For how many days its new certificate is good.
     #[arg(long, default_value_t = 365)]
     days: u64,
+    /// Only sign the manifest: it is carried to one of the sites, or published later.
+    #[arg(long)]
+    offline: bool,
 }
 
 /// Arguments of `fedgrid federation collect`.
@@ -170,30 +179,35 @@ impl Stop {
 
 impl Revoke {
     pub(super) fn run(self, terminal: Terminal) -> Result<()> {
-        let mut project = Project::open(&self.project).map_err(refused)?;
+        let mut project = opened(&self.project, self.offline)?;
+        let before = project.manifest.clone();
         project.revoke(&self.site).map_err(refused)?;
         let number = project.manifest.number;
         terminal.say(&format!(
-            "'{}' is revoked by manifest {number}. Give every other site the new manifest.txt of its \
-             kit; they begin a new run without '{}'.",
-            self.site, self.site
+            "'{}' is revoked by manifest {number}; the others begin a new run without it.",
+            self.site
         ));
-        terminal.give(&to_json_pretty(&json!({ "revoked": self.site, "manifest": number })));
+        let told = published((&self.project, &before), self.offline, terminal)?;
+        let given = json!({ "revoked": self.site, "manifest": number, "told": told });
+        terminal.give(&to_json_pretty(&given));
         Ok(())
     }
 }
 
 impl Rotate {
     pub(super) fn run(self, terminal: Terminal) -> Result<()> {
-        let mut project = Project::open(&self.project).map_err(refused)?;
+        let mut project = opened(&self.project, self.offline)?;
+        let before = project.manifest.clone();
         project.rotate(&self.site, self.days).map_err(refused)?;
         let number = project.manifest.number;
         terminal.say(&format!(
-            "'{}' has a new key and certificate by manifest {number}. Give it its new kit, and every \
-             other site the new manifest.txt; all go on where they were when they join again.",
+            "'{}' has a new key and certificate by manifest {number}. Give it its new kit; it goes on where it was when it \
+             joins again, and so do the others.",
             self.site
         ));
-        terminal.give(&to_json_pretty(&json!({ "rotated": self.site, "manifest": number })));
+        let told = published((&self.project, &before), self.offline, terminal)?;
+        let given = json!({ "rotated": self.site, "manifest": number, "told": told });
+        terminal.give(&to_json_pretty(&given));
         Ok(())
     }
 }

@@ -366,11 +366,13 @@ mod tests {
             key: Some(Hex([1; 32])),
             certificate: None,
             address: None,
+            since: 0,
         };
         Manifest {
             project: "weather".into(),
             run: Hex([7; 16]),
             number: 1,
+            former: Vec::new(),
             experiment: Hex([1; 32]),
             public: Hex([2; 32]),
             link: LinkProtocol::Tcp,
@@ -382,6 +384,8 @@ mod tests {
             processes: names.iter().map(process).collect(),
             nodes: Vec::new(),
             edges: Vec::new(),
+            left: Vec::new(),
+            updated: None,
         }
     }
 

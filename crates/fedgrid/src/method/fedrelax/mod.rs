@@ -266,11 +266,19 @@ impl FedRelaxParticipant {
             damping: Damping::new(method.relaxation),
             report: Report::default(),
         };
-        if let Some(hypothesis) = &participant.hypothesis {
-            let predictions = hypothesis.predict(participant.augmented.features());
-            participant.set_predictions(&predictions);
-        }
+        let start = participant.hypothesis.take();
+        participant.begin_from(start);
         Ok(participant)
+    }
+
+    /// Begins from a hypothesis, or from none.
+    fn begin_from(&mut self, start: Option<Arc<dyn Hypothesis>>) {
+        (self.hypothesis, self.report, self.loss) = (start, Report::default(), 0.0);
+        self.predictions.clear();
+        if let Some(hypothesis) = &self.hypothesis {
+            let predictions = hypothesis.predict(self.augmented.features());
+            self.set_predictions(&predictions);
+        }
     }
 
     /// Stores the hypothesis's predictions for the augmented data, and how they have changed.
@@ -356,6 +364,10 @@ impl Participant for FedRelaxParticipant {
             } else {
                 self.grown_change = self.report.change;
             }
+        } else if self.hypothesis.is_none() && self.node.data.total_weight() > 0.0 {
+            // New, among neighbours that are new, too: somebody must speak first.
+            let own = self.node.model.fit(&self.node.data)?;
+            self.begin_from(Some(own.into()));
         }
         self.damping.watch(self.report.change);
         self.report.damped = self.damping.has_damped;

@@ -118,6 +118,32 @@ impl Durable for FedRelaxParticipant {
         Ok(())
     }
 
+    fn takes_changes(&self) -> bool {
+        true
+    }
+
+    /// Its model; pulls and damping are those of other neighbours, and begin anew.
+    fn inherit(&mut self, _: &[NodeId], from: &mut Reader<'_>) -> Result<()> {
+        let hypothesis = if from.flag()? {
+            Some(read_hypothesis(from, self.node.model.as_ref())?)
+        } else {
+            None
+        };
+        // What local training gave is the result there.
+        if !self.ignores_pulls {
+            self.begin_from(hypothesis.map(Arc::from));
+        }
+        Ok(())
+    }
+
+    /// It is silent for a round, and its first model is fitted to what its neighbours predict: a model of its own rows alone
+    /// would pull them away from where they are.
+    fn begin_late(&mut self) {
+        if !self.ignores_pulls && self.pulls.total() > 0.0 {
+            self.begin_from(None);
+        }
+    }
+
     fn expect_late_messages(&mut self) {
         self.damping.never_damp();
     }

@@ -14,6 +14,7 @@ use super::super::{Message, Wire};
 use crate::{
     algebra::{add_scaled, dot},
     bytes::{Reader, Writer},
+    data::Features,
     error::Result,
     network::{Neighbour, NodeId},
     penalty::Penalty,
@@ -167,6 +168,19 @@ impl EdgeEndpoint {
         Ok(())
     }
 
+    /// The dual of an end that was written among other neighbours.
+    pub(super) fn read_dual(size: usize, from: &mut Reader<'_>) -> Result<Arc<[f64]>> {
+        let public = Arc::new(Features::empty(Arc::from([])));
+        let mut end = Self::new(0, &Neighbour { id: 1, weight: 1.0, public }, 0.0, size);
+        end.read(size, from)?;
+        Ok(end.dual)
+    }
+
+    /// Goes on from a dual; the conversation begins anew.
+    pub(super) fn begin_from(&mut self, dual: Arc<[f64]>) {
+        self.dual = dual;
+    }
+
     /// What is to be sent: the dual until it is answered, or the weights until their dual is there.
     pub(super) fn outgoing(&mut self, weights: &Arc<[f64]>) -> Option<Arc<[f64]>> {
         let is_due = self.delivery == Delivery::Due;
@@ -277,7 +291,6 @@ impl EdgeEndpoint {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::Features;
 
     /// The end that owns the dual, after it has received (0, 0) while its own weights went from (1, 0)
     /// to (3, 1).

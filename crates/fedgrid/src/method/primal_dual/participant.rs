@@ -122,7 +122,7 @@ impl PrimalDualParticipant {
     }
 
     /// A node without edges is done when it is fitted; others begin by sending their start.
-    fn begin(&mut self) -> Result<()> {
+    pub(super) fn begin(&mut self) -> Result<()> {
         if self.ends.is_empty() {
             self.hypothesis = self.local.fit()?;
             let fitted = self.hypothesis.as_ref().and_then(|own| self.local.weights(own.as_ref()));

@@ -110,6 +110,42 @@ impl Durable for PrimalDualParticipant {
         Ok(())
     }
 
+    fn takes_changes(&self) -> bool {
+        true
+    }
+
+    /// Its weights, the duals of the edges that are still there, and the length of its steps; the conversations begin anew.
+    /// The dual of a new edge is zero, so that nobody is pulled away from where it is.
+    fn inherit(&mut self, former: &[NodeId], from: &mut Reader<'_>) -> Result<()> {
+        let count = from.count()?;
+        // Without edges its model was that of its own rows: it begins as it has just joined.
+        if count == 0 {
+            return Ok(());
+        }
+        if count != former.len() {
+            return Err(from.refusal("is of another node"));
+        }
+        let (coupled, size) = (self.coupled.len(), self.weights.len());
+        for id in former {
+            let dual = EdgeEndpoint::read_dual(coupled, from)?;
+            if let Ok(kept) = self.ends.binary_search_by_key(id, |end| end.neighbour) {
+                self.ends[kept].begin_from(dual);
+            }
+        }
+        self.balance.read(from)?;
+        self.weights = from.numbers(size)?;
+        if from.flag()? {
+            // The last update: proposal, slope and step.
+            from.numbers(2 * size + 1)?;
+        }
+        from.numbers(3 * coupled)?;
+        let _counts = (from.count()?, from.count()?);
+        self.is_informed |= from.flag()?;
+        from.list()?;
+        self.local.lipschitz = from.number()?;
+        self.begin()
+    }
+
     fn memory(&self) -> Memory {
         Memory::Conversation
     }

@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{ProtocolSettings, RoundMode};
+use super::{ProtocolSettings, RoundMode, bases::Held};
 use crate::{
     bytes::{Reader, Writer},
     error::Result,
@@ -33,6 +33,8 @@ struct Child {
     sums: BTreeMap<u64, Sums>,
     /// The round of its sums at the last asynchronous check.
     checked_round: u64,
+    /// The bases that all in its part of the tree have, where one is to be chosen.
+    held: Option<Held>,
 }
 
 /// How far the processes have agreed to stop.
@@ -66,7 +68,7 @@ impl Agreement {
     ) -> Self {
         let link =
             |process: &ProcessId| assignment.peers.iter().position(|peer| peer.process == *process);
-        let child = |link| Child { link, sums: BTreeMap::new(), checked_round: 0 };
+        let child = |link| Child { link, sums: BTreeMap::new(), checked_round: 0, held: None };
         Self {
             mode: settings.mode,
             stop: settings.stop,
@@ -151,6 +153,25 @@ impl Agreement {
     pub(super) fn missing(&self, round: u64) -> Vec<usize> {
         let missing = self.children.iter().filter(|child| !child.sums.contains_key(&round));
         missing.map(|child| child.link).collect()
+    }
+
+    /// Takes the bases of a child.
+    pub(super) fn receive_bases(&mut self, link: usize, held: Held) {
+        if let Some(child) = self.children.iter_mut().find(|child| child.link == link) {
+            child.held = Some(held);
+        }
+    }
+
+    /// The links to children whose bases are not known.
+    pub(super) fn without_bases(&self) -> Vec<usize> {
+        let missing = self.children.iter().filter(|child| child.held.is_none());
+        missing.map(|child| child.link).collect()
+    }
+
+    /// The bases that all in this part of the tree have.
+    pub(super) fn common_bases(&self, own: Held) -> Held {
+        let children = self.children.iter().filter_map(|child| child.held.as_ref());
+        children.fold(own, |common, held| common.and(held))
     }
 
     /// Adds the children's sums of a round, each so many times.

@@ -1,6 +1,6 @@
 //! What happens to a process, what it wants done, and why it refuses something.
 
-use super::Frame;
+use super::{BasePlace, Frame};
 use crate::{error::Error, network::NodeId, runtime::layout::ProcessId};
 
 /// What is made durable: the two are written at different times.
@@ -10,6 +10,8 @@ pub enum Slot {
     Identity,
     /// What was learnt, and what may have to be sent again.
     State,
+    /// The states from which a run with other members can go on: written at checks.
+    Bases,
 }
 
 /// What happens to a process.
@@ -21,6 +23,8 @@ pub enum Event {
         identity: Option<Vec<u8>>,
         /// The last durable bytes of [`Slot::State`].
         state: Option<Vec<u8>>,
+        /// The last durable bytes of [`Slot::Bases`]: of this run, or else of the newest run before it that left some.
+        bases: Option<Vec<u8>>,
         /// A number that no other copy of this process has.
         nonce: u64,
     },
@@ -107,6 +111,11 @@ pub enum Notice {
         round: u64,
         /// The digest of each node's snapshot.
         digests: Vec<(NodeId, u64)>,
+    },
+    /// All go on from a base: members have changed.
+    GoesOn {
+        /// The base.
+        from: BasePlace,
     },
     /// A frame was not accepted.
     Rejected {

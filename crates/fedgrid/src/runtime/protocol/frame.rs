@@ -38,6 +38,10 @@ pub enum FrameKind {
     Leave = 7,
     /// I am done at this round.
     Done = 8,
+    /// The bases that all of the sender's part of the tree have, for its parent.
+    Held = 9,
+    /// The base from which all go on, for the sender's children.
+    Chosen = 10,
 }
 
 impl FrameKind {
@@ -53,6 +57,8 @@ impl FrameKind {
             Self::Refusal,
             Self::Leave,
             Self::Done,
+            Self::Held,
+            Self::Chosen,
         ];
         all.into_iter().find(|kind| *kind as u8 == mark)
     }

@@ -28,6 +28,10 @@
 //!   old backup. What a process knows of others' epochs is durable before it acts on it.
 //! - *Agreement along a tree.* Every so many rounds sums travel to the root, and its verdict back. A
 //!   verdict ends the run at the same round everywhere.
+//! - *Members change between two rounds.* A change is a new run, of the same nodes among other neighbours. At
+//!   each check a process keeps its state as a base before it tells its sums; in the new run the bases that
+//!   all have are told up the tree, the newest of them is chosen at the root, and all take it up, durably,
+//!   before they send. What was learnt after it is learnt again, among the new members.
 //!
 //! [`Process`] routes events between four parts, each of which alone changes its own state:
 //!
@@ -36,12 +40,13 @@
 //! rounds      the hosted nodes, their messages, the number of the round
 //! durability  what is being written, and the last durable round
 //! agreement   the sums of the tree, and whether all have agreed to stop
+//! bases       the states from which a run with other members can go on
 //! ```
 //!
 //! # Driving it
 //!
-//! 1. `Process::new(method, views, assignment, settings)`, then [`Event::Started`] with the last durable
-//!    bytes of each [`Slot`], if any, and a nonce that no other copy has.
+//! 1. `Process::new(method, views, assignment, settings)`, with `among(membership)` where members have changed, then
+//!    [`Event::Started`] with the last durable bytes of each [`Slot`], if any, and a nonce that no other copy has.
 //! 2. For [`Action::Persist`], make the bytes durable in place of the slot's former ones (all or
 //!    nothing), then give [`Event::Persisted`] with its ticket. A failed write is the end: never report it
 //!    as done. For [`Action::Send`], send; losing it is fine.
@@ -51,6 +56,7 @@
 //!    still need a resend. [`Action::Halt`] is the end.
 
 mod agreement;
+mod bases;
 mod bundle;
 mod durability;
 mod events;
@@ -61,9 +67,10 @@ mod rounds;
 pub(super) mod rules;
 mod settings;
 
+pub use bases::BasePlace;
 pub use bundle::EDGE_INDEX_BYTES;
 pub use events::{Action, Event, Notice, Reason, Slot};
 pub use frame::{FRAME_HEAD_BYTES, Frame, FrameKind};
 pub use peers::PeerStatus;
 pub use process::Process;
-pub use settings::{DEFAULT_LARGEST_NUMBER, ProtocolSettings, RoundMode};
+pub use settings::{DEFAULT_LARGEST_NUMBER, Membership, ProtocolSettings, RoundMode};

@@ -10,6 +10,7 @@ use rayon::prelude::*;
 
 use super::{
     ProtocolSettings, RoundMode,
+    bases::{Base, BaseNode},
     bundle::{Inbound, IncomingEdges, pack},
     rules::Rules,
 };
@@ -293,6 +294,39 @@ impl<P: Durable> HostedRounds<P> {
     /// The digest of each node's snapshot.
     pub(super) fn digests(&self) -> Result<Vec<(NodeId, u64)>> {
         self.nodes.iter().map(|node| Ok((node.id, digest(&node.snapshot()?)))).collect()
+    }
+
+    /// Whether the nodes can go on among others.
+    pub(super) fn takes_changes(&self) -> bool {
+        self.nodes.iter().all(|node| node.participant.takes_changes())
+    }
+
+    /// The nodes as a base has them.
+    pub(super) fn base_nodes(&self) -> Result<Vec<BaseNode>> {
+        let base = |node: &HostedNode<P>| {
+            let neighbours = node.routes.iter().map(|(id, _)| *id).collect();
+            Ok(BaseNode { id: node.id, neighbours, snapshot: node.snapshot()?.into() })
+        };
+        self.nodes.iter().map(base).collect()
+    }
+
+    /// Goes on after a round from a base, or beside others who do.
+    pub(super) fn go_on(&mut self, round: u64, base: Option<&Base>) -> Result<()> {
+        self.round = round;
+        let Some(base) = base else {
+            if round > 0 {
+                self.nodes.iter_mut().for_each(|node| node.participant.begin_late());
+            }
+            return Ok(());
+        };
+        for node in &mut self.nodes {
+            let Some(former) = base.nodes.iter().find(|former| former.id == node.id) else {
+                return Err(Error::Malformed { what: "a base", reason: "is of other nodes" });
+            };
+            let mut from = Reader::new("a node at a base", &former.snapshot);
+            node.participant.inherit(&former.neighbours, &mut from)?;
+        }
+        Ok(())
     }
 
     /// How the last round went in this process.

@@ -42,6 +42,20 @@ pub struct ProtocolSettings {
     pub largest_number: f64,
     /// Whether every round reports what its nodes are, as digests of their snapshots: to compare runs.
     pub digests: bool,
+    /// Whether members may change: then the state at each check is kept, from which a run with others goes on. Without
+    /// checks, with asynchronous rounds or with a method whose nodes cannot take their state over, none is.
+    pub keeps_bases: bool,
+}
+
+/// Which of a project's members take part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Membership {
+    /// How often members have changed before this run; zero where a run begins.
+    pub change: u64,
+    /// The change by which this process became a member; zero for those of the beginning.
+    pub since: u64,
+    /// Whether rounds are counted anew, from what the nodes had learnt at the end of the run before: rows have changed.
+    pub anew: bool,
 }
 
 impl Default for ProtocolSettings {
@@ -54,6 +68,7 @@ impl Default for ProtocolSettings {
             patience_ticks: 20,
             largest_number: DEFAULT_LARGEST_NUMBER,
             digests: false,
+            keeps_bases: false,
         }
     }
 }

@@ -77,6 +77,16 @@ pub enum Violation {
         /// Where another did.
         other: u64,
     },
+    /// Processes went on from different bases.
+    #[error("process {process} went on from the check after round {round}, another from {other}")]
+    OtherBase {
+        /// One process.
+        process: ProcessId,
+        /// Where it went on.
+        round: u64,
+        /// Where another did.
+        other: u64,
+    },
     /// Something did not end.
     #[error("process {process} had not finished by the deadline")]
     Stuck {
@@ -188,10 +198,11 @@ impl Invariants {
         }
     }
 
-    /// The run is over, and each process has finished at this round, or has not.
-    pub(super) fn ended(&mut self, finished_at: &[Option<u64>], is_synchronous: bool) {
-        let first = finished_at.iter().flatten().next().copied();
-        for (process, end) in finished_at.iter().enumerate() {
+    /// The run is over, and each of these processes has finished at this round, or has not.
+    pub(super) fn ended(&mut self, finished_at: &[(ProcessId, Option<u64>)], is_synchronous: bool) {
+        let first = finished_at.iter().find_map(|(_, end)| *end);
+        for (process, end) in finished_at {
+            let process = *process;
             match (*end, first) {
                 (None, _) if self.violations.is_empty() => {
                     self.note(Violation::Stuck { process });

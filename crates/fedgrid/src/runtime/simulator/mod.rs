@@ -3,7 +3,7 @@
 //! Processes run the [protocol](super::protocol) as they would over a real network. The network loses,
 //! doubles, delays and reorders frames and splits in two; processes crash between any two of their
 //! actions, are slow, come back as zombies or from old backups; writes are lost and torn; hostile frames
-//! come in between. Invariants are watched: some things must never happen ([`Violation`]), whatever the faults.
+//! come in between; members come and go ([`Change`]). Invariants are watched: some things must never happen ([`Violation`]), whatever the faults.
 //!
 //! ```
 //! use fedgrid::{data::*, method::FedRelax, model::Linear, network::{self, Node}};
@@ -30,6 +30,7 @@
 //! # }
 //! ```
 
+mod change;
 mod disk;
 mod faults;
 mod invariants;
@@ -41,6 +42,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
+pub use change::Change;
 use disk::Disk;
 pub use faults::Faults;
 pub use invariants::Violation;
@@ -81,6 +83,8 @@ pub struct Simulation<'a, M> {
     pub expected: Option<&'a Digests>,
     /// Whether the simulation ends when a promise is broken.
     pub stops_at_violation: bool,
+    /// When members come and go, in order; processes and nodes keep their numbers, and new ones follow.
+    pub changes: &'a [Change],
 }
 
 impl<M> Clone for Simulation<'_, M> {
@@ -105,6 +109,7 @@ impl<'a, M: Method<Participant: Durable>> Simulation<'a, M> {
             takes_digests: false,
             expected: None,
             stops_at_violation: false,
+            changes: &[],
         }
     }
 
@@ -117,6 +122,7 @@ impl<'a, M: Method<Participant: Durable>> Simulation<'a, M> {
     /// Runs the federation to its end, or to the deadline.
     pub fn run(&self, seed: u64) -> Result<SimulationOutcome> {
         self.faults.check()?;
+        change::check(self.layout, self.views, self.changes)?;
         SimulationRun::new(self, seed, SoundRules, Disk::default()).run()
     }
 

@@ -24,8 +24,8 @@ pub(super) struct FaultyNetwork<'a> {
     /// Which processes are in the first half of a partition.
     in_first_half: Vec<bool>,
     is_slow: Vec<bool>,
-    /// Frames that may be replayed.
-    recent: Vec<Frame>,
+    /// Frames that may be replayed, in the run that they are of.
+    recent: Vec<(Frame, usize)>,
     /// The bytes of all frames in each tick.
     traffic: Vec<u64>,
 }
@@ -56,7 +56,7 @@ impl<'a> FaultyNetwork<'a> {
     /// Sends a frame: after how many moments each copy of it that is not lost arrives.
     pub(super) fn send(
         &mut self,
-        frame: &Frame,
+        (frame, change): (&Frame, usize),
         now: u64,
         stream: &mut Stream,
         counts: &mut FaultCounts,
@@ -70,8 +70,8 @@ impl<'a> FaultyNetwork<'a> {
         if faults.hostile > 0.0 {
             let slot = stream.index(REMEMBERED_FRAMES);
             match self.recent.get_mut(slot) {
-                Some(old) => *old = frame.clone(),
-                None => self.recent.push(frame.clone()),
+                Some(old) => *old = (frame.clone(), change),
+                None => self.recent.push((frame.clone(), change)),
             }
         }
         let is_cut = faults.partition.as_ref().is_some_and(|when| {
@@ -97,12 +97,16 @@ impl<'a> FaultyNetwork<'a> {
 
     /// A frame that no honest process would send, or would send now: an old one, a mutilated one whose
     /// sender is a neighbour all the same, one of a stranger, or noise.
-    pub(super) fn forge(&mut self, stream: &mut Stream, counts: &mut FaultCounts) -> Option<Frame> {
+    pub(super) fn forge(
+        &mut self,
+        stream: &mut Stream,
+        counts: &mut FaultCounts,
+    ) -> Option<(Frame, usize)> {
         if self.recent.is_empty() {
             return None;
         }
         counts.hostile += 1;
-        let mut frame = self.recent[stream.index(self.recent.len())].clone();
+        let (mut frame, change) = self.recent[stream.index(self.recent.len())].clone();
         let (kind, end) = (stream.index(6), frame.payload.len());
         match kind {
             0 => {}
@@ -123,6 +127,6 @@ impl<'a> FaultyNetwork<'a> {
         if matches!(kind, 1..=3) {
             frame.round += stream.index(3) as u64;
         }
-        Some(frame)
+        Some((frame, change))
     }
 }

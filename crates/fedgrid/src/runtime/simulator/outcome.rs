@@ -1,9 +1,15 @@
 //! How a simulation has ended, and how often what happened on the way.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use super::{Digests, Violation};
-use crate::{model::Hypothesis, runtime::layout::ProcessId};
+use crate::{
+    model::Hypothesis,
+    runtime::{layout::ProcessId, protocol::BasePlace},
+};
 
 /// How often what happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -63,6 +69,8 @@ pub struct SimulationOutcome {
     pub named: BTreeSet<ProcessId>,
     /// What should not have happened.
     pub violations: Vec<Violation>,
-    /// What each node was after each round, if that was asked for.
+    /// From which base the members of each change went on, as far as any did.
+    pub bases: BTreeMap<u64, BasePlace>,
+    /// What each node was after each round, if that was asked for; of rounds that were done again, the last time.
     pub digests: Digests,
 }

@@ -1,8 +1,11 @@
 //! Injected bugs: the simulator must find each of them within a thousand seeds, and nothing without.
 
-use std::sync::Arc;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
-use super::{Digests, Faults, Simulation, Violation, disk::Disk, run::SimulationRun};
+use super::{Change, Digests, Faults, Simulation, Violation, disk::Disk, run::SimulationRun};
 use crate::{
     bytes::Reader,
     data::{Dataset, Features, Labels},
@@ -14,7 +17,7 @@ use crate::{
     },
     metric::Metric,
     model::Linear,
-    network::{Node, NodeId, View, complete},
+    network::{Network, Node, NodeId, View, complete},
     observe::Stop,
     random::{Purpose, Stream},
     runtime::{
@@ -62,6 +65,8 @@ enum InjectedBug {
     Forgetful,
     /// A message that comes late replaces a newer one.
     AnyAge,
+    /// The sums of a check are told before its base is durable.
+    SumsBeforeBase,
 }
 
 impl Rules for InjectedBug {
@@ -84,6 +89,7 @@ impl Rules for InjectedBug {
         match slot {
             Slot::Identity => *self != Self::SendBeforeEpoch,
             Slot::State => *self != Self::SendBeforeDurable,
+            Slot::Bases => *self != Self::SumsBeforeBase,
         }
     }
 
@@ -333,4 +339,49 @@ fn one_seed_is_one_trace() {
     let trace = |seed| simulation.run(seed).unwrap().trace;
     assert_eq!((trace(1), trace(2)), (trace(1), trace(2)));
     assert_ne!(trace(1), trace(2));
+}
+
+/// A site is removed while the others may be anywhere between two checks.
+fn caught_in_a_change(rules: &impl Rules, seeds: u64) -> Option<(u64, Violation)> {
+    let (views, layout) = views();
+    let method = FedRelax { alpha: 0.3, ..FedRelax::default() };
+    let left = complete(NODES).unwrap();
+    let left = left.edges().iter().filter(|edge| edge.target + 1 < NODES).copied();
+    let names = (0..NODES).map(|id| id.to_string()).collect();
+    let left = Network::new(names, left).unwrap();
+    let nodes = views.iter().map(|view| view.node.clone()).collect();
+    let faults = Faults { zombie: 0.0, backup: 0.0, hostile: 0.0, ..faults() };
+    let settings = ProtocolSettings {
+        keeps_bases: true,
+        stop: Stop { tolerance: -1.0, rounds: 20 },
+        ..settings(RoundMode::Synchronous)
+    };
+    let undisturbed = Simulation::new(&method, &views, &layout).with_settings(settings);
+    let after = left.views(nodes).unwrap();
+    (0..seeds).find_map(|seed| {
+        let change = Change {
+            tick: 12 + seed % 30,
+            views: after.clone(),
+            layout: Layout::apart(&left).unwrap(),
+            gone: BTreeSet::from([NODES - 1]),
+            lost: BTreeMap::new(),
+        };
+        let changes = [change];
+        let simulation = Simulation {
+            faults: &faults,
+            deadline: 2000,
+            stops_at_violation: true,
+            changes: &changes,
+            ..undisturbed
+        };
+        let run = SimulationRun::new(&simulation, seed, rules.clone(), Disk::default());
+        run.run().unwrap().violations.into_iter().next().map(|violation| (seed + 1, violation))
+    })
+}
+
+#[test]
+fn sums_that_are_told_before_their_base_is_kept_are_caught_when_members_change() {
+    assert_eq!(caught_in_a_change(&SoundRules, 200), None);
+    let found = caught_in_a_change(&InjectedBug::SumsBeforeBase, 1000);
+    assert!(found.is_some(), "a base that was not durable was not missed");
 }

@@ -9,9 +9,7 @@ use fedgrid::{
     observe::Stop,
     runtime::{
         InProcess, Layout, Run,
-        protocol::{
-            Action, Event, Frame, FrameKind, Notice, Process, ProtocolSettings, RoundMode, Slot,
-        },
+        protocol::{Action, Event, Frame, FrameKind, Notice, Process, ProtocolSettings, RoundMode},
         simulator::{Faults, Simulation},
     },
 };
@@ -127,7 +125,7 @@ fn is_as_in(run: &Run, process: &Process<FedRelaxParticipant>) -> bool {
 /// Processes, frames on their way, and what each has kept.
 struct Room {
     processes: Vec<Option<Process<FedRelaxParticipant>>>,
-    kept: Vec<[Option<Vec<u8>>; 2]>,
+    kept: Vec<[Option<Vec<u8>>; 3]>,
     frames: VecDeque<Frame>,
     left: Vec<(usize, usize)>,
     /// The bytes of all bundles.
@@ -138,7 +136,7 @@ impl Room {
     fn new(count: usize) -> Self {
         Self {
             processes: (0..count).map(|_| None).collect(),
-            kept: vec![[None, None]; count],
+            kept: vec![[None, None, None]; count],
             frames: VecDeque::new(),
             left: Vec::new(),
             bytes: 0,
@@ -152,8 +150,8 @@ impl Room {
         make: impl Fn(usize) -> Process<FedRelaxParticipant>,
     ) {
         let mut started = make(process);
-        let [identity, state] = self.kept[process].clone();
-        let actions = started.step(Event::Started { identity, state, nonce });
+        let [identity, state, bases] = self.kept[process].clone();
+        let actions = started.step(Event::Started { identity, state, bases, nonce });
         self.processes[process] = Some(started);
         self.act(process, actions);
     }
@@ -162,7 +160,7 @@ impl Room {
         for action in actions {
             match action {
                 Action::Persist { ticket, slot, bytes } => {
-                    self.kept[process][usize::from(slot == Slot::State)] = Some(bytes);
+                    self.kept[process][slot as usize] = Some(bytes);
                     self.step(process, Event::Persisted { ticket });
                 }
                 Action::Send { frame } => {
@@ -236,7 +234,7 @@ fn a_node_that_predicts_beyond_the_limit_stops_by_itself() {
     let layout = Layout::apart(&network).unwrap();
     let settings = ProtocolSettings { largest_number: 1e-9, ..ProtocolSettings::default() };
     let mut own = made(&method, &views, &layout, settings, 0);
-    let begun = own.step(Event::Started { identity: None, state: None, nonce: 1 });
+    let begun = own.step(Event::Started { identity: None, state: None, bases: None, nonce: 1 });
     let Some(Action::Persist { ticket, .. }) = begun.first() else { panic!("{begun:?}") };
     let actions = own.step(Event::Persisted { ticket: *ticket });
     let halted = actions.iter().find_map(|action| match action {

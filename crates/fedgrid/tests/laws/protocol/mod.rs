@@ -2,6 +2,7 @@
 //! synchronous rounds, and the same minimum in asynchronous ones.
 
 mod asynchronous;
+mod changes;
 mod federation;
 pub(crate) mod setting;
 mod slow;

@@ -82,8 +82,13 @@ impl<P: Durable, R: Rules> Process<P, R> {
     }
 
     /// Asks to make the state after the round durable.
-    fn write_state(&mut self) {
+    pub(super) fn write_state(&mut self) {
         self.stage = Stage::Writing;
+        if self.agreement.is_last()
+            && let Err(error) = self.keep_last_base()
+        {
+            return self.halt(Reason::Failed(error));
+        }
         match self.state_bytes() {
             Ok(bytes) => self.actions.push(self.durability.request(Slot::State, bytes)),
             Err(error) => return self.halt(Reason::Failed(error)),
@@ -109,7 +114,8 @@ impl<P: Durable, R: Rules> Process<P, R> {
             self.agreement.end();
             self.write_state();
         } else {
-            self.after_round();
+            self.tell_choice();
+            self.go_on();
         }
     }
 
@@ -124,11 +130,25 @@ impl<P: Durable, R: Rules> Process<P, R> {
             self.agreement.end();
             self.write_state();
         } else if self.is_synchronous() {
-            (self.stage, self.ticks_waited) = (Stage::Gathering, 0);
-            self.try_gather();
+            self.stage = Stage::Holding;
+            match self.has_base() {
+                Ok(true) => self.gather(),
+                Ok(false) => {}
+                Err(error) => self.halt(Reason::Failed(error)),
+            }
         } else {
             self.check_latest();
         }
+    }
+
+    /// Waits for the sums of the children.
+    pub(super) fn gather(&mut self) {
+        // Between two rounds, when nothing is half done.
+        if self.is_leaving {
+            return self.depart();
+        }
+        (self.stage, self.ticks_waited) = (Stage::Gathering, 0);
+        self.try_gather();
     }
 
     /// Passes the sums of a synchronous round on if those of all children are there.
@@ -234,13 +254,14 @@ impl<P: Durable, R: Rules> Process<P, R> {
                 let parent: Vec<usize> = self.agreement.parent().into_iter().collect();
                 self.ask(&parent, round, FrameKind::Verdict);
             }
+            Stage::Choosing => self.ask_for_choice(),
             Stage::Finished => self.help_others(),
             _ => {}
         }
     }
 
     /// Asks neighbours for what is missing, and names them when that has taken long.
-    fn ask(&mut self, missing: &[usize], round: u64, kind: FrameKind) {
+    pub(super) fn ask(&mut self, missing: &[usize], round: u64, kind: FrameKind) {
         self.ticks_waited += 1;
         // Named at every multiple: an operator who looks later sees it, too.
         let is_long = self.ticks_waited.is_multiple_of(self.settings.patience_ticks.max(1));

@@ -1,20 +1,24 @@
 //! The process itself: it routes events between its parts, and decides what comes next.
 //!
 //! ```text
-//! New → Booting → Exchanging ⇄ Writing → Gathering → Deciding → Exchanging … → Finished
+//! New → Booting → Exchanging ⇄ Writing → Holding → Gathering → Deciding → Exchanging … → Finished
+//!           └→ Choosing → Writing                                         where members have changed
 //! ```
 //!
 //! A state is written where a checkpoint is due; sums are gathered, and a verdict awaited, where a check
-//! is due and rounds are synchronous.
+//! is due and rounds are synchronous. Before that the state is held as a base, where members may change.
 
 mod advance;
 mod checkpoint;
+mod going_on;
 mod receive;
 mod status;
 
 use super::{
-    Action, Event, FrameKind, Notice, ProtocolSettings, Reason, RoundMode, Slot,
+    Action, BasePlace, Event, FrameKind, Membership, Notice, ProtocolSettings, Reason, RoundMode,
+    Slot,
     agreement::Agreement,
+    bases::Bases,
     durability::Durability,
     peers::Peers,
     rounds::HostedRounds,
@@ -38,6 +42,10 @@ enum Stage {
     Exchanging,
     /// The round is being made durable.
     Writing,
+    /// Members have changed, and the base from which all go on is being chosen.
+    Choosing,
+    /// The base of a check is being made durable.
+    Holding,
     /// It waits for the sums of its children.
     Gathering,
     /// It waits for the verdict of its parent.
@@ -52,12 +60,18 @@ enum Stage {
 #[derive(Debug)]
 pub struct Process<P: Durable, R = SoundRules> {
     settings: ProtocolSettings,
+    membership: Membership,
     rules: R,
     stage: Stage,
     peers: Peers,
     rounds: HostedRounds<P>,
     agreement: Agreement,
     durability: Durability,
+    bases: Bases,
+    /// The base from which this run goes on, if it goes on from one.
+    chosen: Option<BasePlace>,
+    /// Whether that is durable, and was said to the children.
+    has_told_choice: bool,
     /// For how many ticks the stage has lasted.
     ticks_waited: u64,
     is_settled: bool,
@@ -98,17 +112,34 @@ impl<P: Durable, R: Rules> Process<P, R> {
         }
         Ok(Self {
             settings,
+            membership: Membership::default(),
             rules,
             stage: Stage::New,
             peers: Peers::new(assignment, is_synchronous),
             rounds,
             agreement: Agreement::new(method, assignment, &settings),
             durability: Durability::new(&settings, memory),
+            bases: Bases::new(false),
+            chosen: None,
+            has_told_choice: false,
             ticks_waited: 0,
             is_settled: false,
             is_leaving: false,
             actions: Vec::new(),
         })
+    }
+
+    /// The same in a run that goes on from another, since members have changed.
+    pub fn among(mut self, membership: Membership) -> Result<Self> {
+        self.bases = Bases::new(membership.since > 0);
+        self.membership = membership;
+        if membership.change > 0 && !self.keeps_bases() {
+            return Err(Error::Unsupported {
+                what: "a change of members",
+                needs: "synchronous rounds with checks, and fedrelax or gtv with a strength that is given",
+            });
+        }
+        Ok(self)
     }
 
     /// Tells a hosted node, before it is started, what it has answered another node in earlier runs.
@@ -121,8 +152,8 @@ impl<P: Durable, R: Rules> Process<P, R> {
         // A halted process may still be driven for a while; it must not send as if it took part.
         if self.stage != Stage::Halted {
             match event {
-                Event::Started { identity, state, nonce } => {
-                    self.start(identity.as_deref(), state.as_deref(), nonce);
+                Event::Started { identity, state, bases, nonce } => {
+                    self.start([&identity, &state, &bases].map(Option::as_deref), nonce);
                 }
                 Event::Received { frame } => self.receive(frame),
                 Event::Persisted { ticket } => self.persisted(ticket),
@@ -142,13 +173,14 @@ impl<P: Durable, R: Rules> Process<P, R> {
         !matches!(self.stage, Stage::New | Stage::Booting)
     }
 
-    fn start(&mut self, identity: Option<&[u8]>, state: Option<&[u8]>, nonce: u64) {
+    fn start(&mut self, [identity, state, bases]: [Option<&[u8]>; 3], nonce: u64) {
         if self.stage != Stage::New {
             return;
         }
         // Identity first: the state's payloads are trimmed by what neighbours have confirmed since.
         let read = identity.map_or(Ok(()), |bytes| self.peers.read_identity(bytes));
         let read = read.and_then(|()| state.map_or(Ok(()), |bytes| self.read_state(bytes)));
+        let read = read.and_then(|()| bases.map_or(Ok(()), |bytes| self.read_bases(bytes)));
         if let Err(error) = read {
             return self.halt(Reason::Failed(error));
         }
@@ -179,6 +211,7 @@ impl<P: Durable, R: Rules> Process<P, R> {
             match slot {
                 Slot::Identity => self.identity_durable(),
                 Slot::State => self.state_durable(),
+                Slot::Bases => self.bases_durable(),
             }
         }
     }
@@ -203,11 +236,16 @@ impl<P: Durable, R: Rules> Process<P, R> {
         self.send_all(FrameKind::Hello, &[]);
         if self.agreement.is_last() {
             self.finish();
-        } else if self.rounds.round() > 0 {
-            self.after_round();
+        } else if self.membership.change > 0 && self.chosen.is_none() {
+            self.begin_choosing();
         } else {
-            self.begin_round();
+            self.go_on();
         }
+    }
+
+    /// The next round, or the check before it.
+    fn go_on(&mut self) {
+        if self.rounds.round() > 0 { self.after_round() } else { self.begin_round() }
     }
 
     /// Sends a frame to a neighbour.
@@ -250,7 +288,7 @@ impl<P: Durable, R: Rules> Process<P, R> {
         }
         self.is_leaving = true;
         // Otherwise the write is waited for: what others may have seen must be what comes back.
-        if self.stage != Stage::Writing {
+        if !matches!(self.stage, Stage::Writing | Stage::Holding) {
             self.depart();
         }
     }

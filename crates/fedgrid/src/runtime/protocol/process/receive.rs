@@ -8,6 +8,7 @@ use crate::{
     runtime::{
         protocol::{
             Frame, FrameKind, Notice, Reason, RoundMode,
+            bases::{Held, read_choice},
             rounds::Receipt,
             rules::{Admission, Rules},
         },
@@ -109,6 +110,16 @@ impl<P: Durable, R: Rules> Process<P, R> {
                     self.answer(link, round, asked);
                 }
             }
+            FrameKind::Held => {
+                self.agreement.receive_bases(link, Held::read(&payload)?);
+                self.try_choose();
+            }
+            FrameKind::Chosen => {
+                let place = read_choice(&payload)?;
+                if self.agreement.parent() == Some(link) {
+                    self.go_on_from(place);
+                }
+            }
             FrameKind::Refusal => self.take_refusal(link, &payload)?,
             FrameKind::Leave => {
                 self.notice(Notice::Left { peer: frame.from });
@@ -124,6 +135,9 @@ impl<P: Durable, R: Rules> Process<P, R> {
     }
 
     fn answer(&mut self, link: usize, round: u64, asked: FrameKind) {
+        if asked == FrameKind::Chosen {
+            return self.answer_choice(link);
+        }
         let mut round = round;
         // In asynchronous rounds the asker's number means nothing here: it wants the newest state.
         if !self.is_synchronous() && asked == FrameKind::State {
@@ -139,7 +153,8 @@ impl<P: Durable, R: Rules> Process<P, R> {
 
     /// The bundle of a round, in synchronous rounds.
     fn take_state(&mut self, link: usize, round: u64, payload: &[u8]) -> Result<()> {
-        if self.stage == Stage::Finished {
+        // Before the base is chosen there is no next round.
+        if matches!(self.stage, Stage::Finished | Stage::Choosing) {
             return Ok(());
         }
         match self.rounds.receive(link, round, payload, &self.rules)? {

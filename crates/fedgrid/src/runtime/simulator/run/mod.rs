@@ -9,20 +9,25 @@ use std::{
 };
 
 use super::{
-    Digests, FaultCounts, Faults, Simulation, SimulationOutcome, Violation,
+    Change, Digests, FaultCounts, Faults, Simulation, SimulationOutcome, Violation,
+    change::membership,
     disk::Disk,
     invariants::Invariants,
-    network_faults::{FaultyNetwork, MOMENTS_PER_TICK},
+    network_faults::{FaultyNetwork, MOMENTS_PER_TICK, draw},
 };
 use crate::{
     bytes::{Writer, digest},
     error::Result,
     method::{Durable, Method, Participant},
     model::Hypothesis,
+    network::View,
     random::{Purpose, Stream},
     runtime::{
-        layout::ProcessId,
-        protocol::{Action, Event, Frame, Notice, PeerStatus, Process, Reason, rules::Rules},
+        layout::{Layout, ProcessId},
+        protocol::{
+            Action, BasePlace, Event, Frame, Membership, Notice, PeerStatus, Process, Reason,
+            rules::Rules,
+        },
     },
 };
 
@@ -36,15 +41,35 @@ const BACKUP_SHARE: f64 = 0.1;
 /// What happens at some moment.
 #[derive(Debug)]
 enum SimEvent {
-    Start { process: ProcessId },
-    Tick { running: usize },
-    Arrival { frame: Frame },
-    Synced { running: usize, ticket: u64 },
+    Start {
+        process: ProcessId,
+    },
+    Tick {
+        running: usize,
+    },
+    /// Of a run with so many changes before it.
+    Arrival {
+        frame: Frame,
+        change: usize,
+    },
+    Learns {
+        process: ProcessId,
+        change: usize,
+    },
+    Dies {
+        process: ProcessId,
+    },
+    Synced {
+        running: usize,
+        ticket: u64,
+    },
 }
 
 /// A process that runs.
 struct RunningProcess<P: Durable, R> {
     process: Process<P, R>,
+    /// How often members had changed when it was started.
+    change: usize,
     disk: Disk,
     nonce: u64,
     /// Whether it goes on beside its successor.
@@ -66,16 +91,27 @@ pub(super) struct SimulationRun<'a, M: Method<Participant: Durable>, R> {
     queue: BTreeMap<(u64, u64), SimEvent>,
     network: FaultyNetwork<'a>,
     running: Vec<Option<RunningProcess<M::Participant, R>>>,
-    /// The disk of each process that is down.
-    disks: Vec<Disk>,
+    /// Those that claim to be each process.
+    listeners: Vec<Vec<usize>>,
+    /// The last change that each process knows of.
+    known: Vec<usize>,
+    /// Who will not start again.
+    is_dead: Vec<bool>,
+    /// The disks of each process that is down, one for the run after each change.
+    disks: Vec<Vec<Disk>>,
     /// The disk that was there before an old backup was put in its place.
     replaced_disks: Vec<Option<Disk>>,
     /// Old copies of the disks.
     backups: Vec<Vec<Disk>>,
     /// The round at which each process has finished.
     finished_at: Vec<Option<u64>>,
+    /// How many have, and how many are present when they are fewest.
+    finished: usize,
+    fewest: usize,
     converged: bool,
-    invariants: Invariants,
+    /// Of the run after each change.
+    invariants: Vec<Invariants>,
+    bases: BTreeMap<u64, BasePlace>,
     counts: FaultCounts,
     named: BTreeSet<ProcessId>,
     trace: u64,
@@ -86,7 +122,11 @@ pub(super) struct SimulationRun<'a, M: Method<Participant: Durable>, R> {
 impl<'a, M: Method<Participant: Durable>, R: Rules> SimulationRun<'a, M, R> {
     /// A run in which every process has a disk like this one.
     pub(super) fn new(simulation: &'a Simulation<'a, M>, seed: u64, rules: R, disk: Disk) -> Self {
-        let count = simulation.layout.assignments().len();
+        let first = simulation.layout.assignments().len();
+        let last = simulation.changes.last().map_or(simulation.layout, |change| &change.layout);
+        let (count, runs) = (last.assignments().len(), simulation.changes.len() + 1);
+        let nodes =
+            simulation.changes.last().map_or(simulation.views, |change| &change.views).len();
         let mut stream = Stream::new(seed, 0, 0, Purpose::Faults);
         let faults = simulation.faults;
         let mut run = Self {
@@ -99,20 +139,71 @@ impl<'a, M: Method<Participant: Durable>, R: Rules> SimulationRun<'a, M, R> {
             queued: 0,
             queue: BTreeMap::new(),
             running: Vec::new(),
-            disks: vec![disk; count],
+            listeners: vec![Vec::new(); count],
+            known: vec![0; count],
+            is_dead: vec![false; count],
+            disks: vec![vec![disk; runs]; count],
             replaced_disks: vec![None; count],
             backups: vec![Vec::new(); count],
             finished_at: vec![None; count],
+            finished: 0,
+            fewest: simulation.changes.iter().map(Change::present).fold(first, usize::min),
             converged: false,
-            invariants: Invariants::default(),
+            invariants: (0..runs).map(|_| Invariants::default()).collect(),
+            bases: BTreeMap::new(),
             counts: FaultCounts::default(),
             named: BTreeSet::new(),
             trace: seed,
             digests: BTreeMap::new(),
-            hypotheses: vec![None; simulation.views.len()],
+            hypotheses: vec![None; nodes],
         };
-        (0..count).for_each(|process| run.later(1, SimEvent::Start { process }));
+        (0..first).for_each(|process| run.later(1, SimEvent::Start { process }));
+        for (index, change) in simulation.changes.iter().enumerate() {
+            for process in 0..change.layout.assignments().len() {
+                let late = draw(&mut run.stream, (faults.delay + 1) * MOMENTS_PER_TICK);
+                let moment = change.tick * MOMENTS_PER_TICK + late;
+                run.later(moment, SimEvent::Learns { process, change: index + 1 });
+            }
+            for (&process, &tick) in &change.lost {
+                run.later(tick * MOMENTS_PER_TICK, SimEvent::Dies { process });
+            }
+        }
         run
+    }
+
+    /// The nodes and where they live after so many changes.
+    fn members(&self, change: usize) -> (&'a [View], &'a Layout) {
+        match change.checked_sub(1).and_then(|index| self.simulation.changes.get(index)) {
+            Some(change) => (&change.views, &change.layout),
+            None => (self.simulation.views, self.simulation.layout),
+        }
+    }
+
+    fn membership(&self, process: ProcessId, change: usize) -> Membership {
+        membership(self.simulation.layout, self.simulation.changes, process, change)
+    }
+
+    /// Whether a process takes no part after so many changes.
+    fn is_gone(&self, process: ProcessId, change: usize) -> bool {
+        let last = change.checked_sub(1).and_then(|index| self.simulation.changes.get(index));
+        last.is_some_and(|last| last.gone.contains(&process))
+    }
+
+    /// How often members have changed by now, and the processes that take part since.
+    fn present(&self) -> (usize, Vec<ProcessId>) {
+        let changes = self.simulation.changes.iter();
+        let change =
+            changes.take_while(|change| change.tick * MOMENTS_PER_TICK <= self.now).count();
+        let count = self.members(change).1.assignments().len();
+        (change, (0..count).filter(|&process| !self.is_gone(process, change)).collect())
+    }
+
+    fn finish(&mut self, process: ProcessId, round: u64) {
+        self.finished += usize::from(self.finished_at[process].replace(round).is_none());
+    }
+
+    fn unfinish(&mut self, process: ProcessId) {
+        self.finished -= usize::from(self.finished_at[process].take().is_some());
     }
 
     fn later(&mut self, moments: u64, event: SimEvent) {
@@ -144,7 +235,9 @@ impl<'a, M: Method<Participant: Durable>, R: Rules> SimulationRun<'a, M, R> {
             match event {
                 SimEvent::Start { process } => self.start(process)?,
                 SimEvent::Tick { running } => self.tick(running),
-                SimEvent::Arrival { frame } => self.arrive(&frame),
+                SimEvent::Arrival { frame, change } => self.arrive(&frame, change),
+                SimEvent::Learns { process, change } => self.learns(process, change),
+                SimEvent::Dies { process } => self.dies(process),
                 SimEvent::Synced { running, ticket } => self.synced(running, ticket),
             }
         }
@@ -152,9 +245,13 @@ impl<'a, M: Method<Participant: Durable>, R: Rules> SimulationRun<'a, M, R> {
     }
 
     fn is_over(&self) -> bool {
-        let is_broken =
-            !self.invariants.violations().is_empty() && self.simulation.stops_at_violation;
-        is_broken || self.finished_at.iter().all(Option::is_some)
+        let is_broken = |invariants: &Invariants| !invariants.violations().is_empty();
+        if self.simulation.stops_at_violation && self.invariants.iter().any(is_broken) {
+            return true;
+        }
+        // Counted first: who is present need be known only when as many have finished as may be.
+        self.finished >= self.fewest
+            && self.present().1.iter().all(|&process| self.finished_at[process].is_some())
     }
 
     fn tick(&mut self, running: usize) {
@@ -167,9 +264,9 @@ impl<'a, M: Method<Participant: Durable>, R: Rules> SimulationRun<'a, M, R> {
             }
         }
         if self.happens(self.faults.hostile)
-            && let Some(frame) = self.network.forge(&mut self.stream, &mut self.counts)
+            && let Some((frame, change)) = self.network.forge(&mut self.stream, &mut self.counts)
         {
-            self.later(1, SimEvent::Arrival { frame });
+            self.later(1, SimEvent::Arrival { frame, change });
         }
         // A zombie is ended by its operator at last.
         if is_zombie && !self.network.is_faulty(self.now) {
@@ -197,27 +294,28 @@ impl<'a, M: Method<Participant: Durable>, R: Rules> SimulationRun<'a, M, R> {
     }
 
     /// A frame reaches all that claim to be its receiver.
-    fn arrive(&mut self, frame: &Frame) {
+    fn arrive(&mut self, frame: &Frame, change: usize) {
         self.counts.delivered += 1;
         self.mix(&[3, frame.to as u64, frame.from as u64, frame.epoch, frame.round]);
         // A zombie and its successor both listen.
-        for running in 0..self.running.len() {
-            if self.running[running].as_ref().is_none_or(|own| own.process.id() != frame.to) {
+        for running in self.listeners.get(frame.to).cloned().unwrap_or_default() {
+            // Frames are signed for a run: those of another are no frames at all.
+            if self.running[running].as_ref().is_none_or(|own| own.change != change) {
                 continue;
             }
             let before = self.sender_seen_by(running, frame);
             if let Some(before) = before {
-                self.watch_backup(frame, before);
+                self.watch_backup(frame, before, change);
             }
             self.step(running, Event::Received { frame: frame.clone() });
             // One who has just become a zombie is watched no more.
             if let (Some(before), Some(after)) = (before, self.sender_seen_by(running, frame))
                 && after.accepted_frames > before.accepted_frames
             {
-                self.invariants.accepted(frame, before);
+                self.invariants[change].accepted(frame, before);
                 if after.latest < before.latest {
                     let (by, from) = (frame.to, frame.from);
-                    self.invariants.note(Violation::WentBack { by, from });
+                    self.invariants[change].note(Violation::WentBack { by, from });
                 }
             }
         }
@@ -230,11 +328,13 @@ impl<'a, M: Method<Participant: Durable>, R: Rules> SimulationRun<'a, M, R> {
     }
 
     /// Takes note of one who comes from an old backup to one who knows better.
-    fn watch_backup(&mut self, frame: &Frame, before: PeerStatus) {
-        let sender = self.running.iter().flatten().find(|own| own.nonce == frame.nonce);
-        let is_restored = sender.is_some_and(|own| own.is_restored);
+    fn watch_backup(&mut self, frame: &Frame, before: PeerStatus, change: usize) {
+        let senders = self.listeners.get(frame.from).into_iter().flatten();
+        let mut senders = senders.filter_map(|&running| self.running[running].as_ref());
+        let is_restored =
+            senders.find(|own| own.nonce == frame.nonce).is_some_and(|own| own.is_restored);
         if is_restored && frame.epoch > before.epoch && frame.durable_round < before.durable_round {
-            self.invariants.warn(frame);
+            self.invariants[change].warn(frame);
         }
     }
 
@@ -271,17 +371,20 @@ impl<'a, M: Method<Participant: Durable>, R: Rules> SimulationRun<'a, M, R> {
             }
             Action::Send { frame } => {
                 if !own.is_zombie {
-                    self.invariants.sent(&frame, &own.disk, &self.simulation.settings);
+                    let settings = &self.simulation.settings;
+                    self.invariants[own.change].sent(&frame, &own.disk, settings);
                 }
-                self.send(&frame);
+                let change = own.change;
+                self.send(&frame, change);
             }
             Action::Finished { round, converged } => {
                 if !own.is_zombie {
-                    self.finished_at[own.process.id()] = Some(round);
+                    let process = own.process.id();
                     self.converged |= converged;
                     for (node, participant) in own.process.participants() {
                         self.hypotheses[node] = participant.hypothesis().cloned();
                     }
+                    self.finish(process, round);
                 }
             }
             Action::Notice(notice) => self.notice(running, &notice),
@@ -290,11 +393,12 @@ impl<'a, M: Method<Participant: Durable>, R: Rules> SimulationRun<'a, M, R> {
         }
     }
 
-    fn send(&mut self, frame: &Frame) {
+    fn send(&mut self, frame: &Frame, change: usize) {
         self.mix(&[5, frame.kind as u64, frame.round, digest(&frame.payload)]);
-        let arrivals = self.network.send(frame, self.now, &mut self.stream, &mut self.counts);
+        let arrivals =
+            self.network.send((frame, change), self.now, &mut self.stream, &mut self.counts);
         for moments in arrivals {
-            self.later(moments, SimEvent::Arrival { frame: frame.clone() });
+            self.later(moments, SimEvent::Arrival { frame: frame.clone(), change });
         }
     }
 
@@ -313,24 +417,40 @@ impl<'a, M: Method<Participant: Durable>, R: Rules> SimulationRun<'a, M, R> {
                 self.counts.named += on.len() as u64;
                 self.named.extend(on);
             }
-            Notice::Learnt { round, digests } => self.compare(*round, digests),
+            Notice::Learnt { round, digests } => self.compare(running, *round, digests),
+            Notice::GoesOn { from } => self.compare_base(running, *from),
             Notice::Joined { .. } | Notice::Left { .. } => {}
         }
     }
 
     /// Compares what the nodes of a process have learnt with the undisturbed run.
-    fn compare(&mut self, round: u64, digests: &[(usize, u64)]) {
+    fn compare(&mut self, running: usize, round: u64, digests: &[(usize, u64)]) {
+        let Some(change) = self.running[running].as_ref().map(|own| own.change) else { return };
         for &(node, now) in digests {
             let expected = self.simulation.expected.and_then(|all| all.get(&(round, node)));
             if expected.is_some_and(|expected| *expected != now) {
-                self.invariants.note(Violation::OtherBits { node, round });
+                self.invariants[change].note(Violation::OtherBits { node, round });
             }
             self.digests.insert((round, node), now);
         }
     }
 
+    /// Compares the base that a process goes on from with that of others.
+    fn compare_base(&mut self, running: usize, from: BasePlace) {
+        let Some(own) = self.running[running].as_ref().filter(|own| !own.is_zombie) else { return };
+        let (process, change) = (own.process.id(), own.change);
+        let known = *self.bases.entry(change as u64).or_insert(from);
+        if known != from {
+            let (round, other) = (from.round, known.round);
+            self.invariants[change].note(Violation::OtherBase { process, round, other });
+        }
+    }
+
     fn conclude(mut self) -> SimulationOutcome {
-        self.invariants.ended(&self.finished_at, self.simulation.is_synchronous());
+        let (change, present) = self.present();
+        let ends: Vec<_> =
+            present.into_iter().map(|process| (process, self.finished_at[process])).collect();
+        self.invariants[change].ended(&ends, self.simulation.is_synchronous());
         for own in self.running.iter().flatten().filter(|own| !own.is_zombie) {
             for (node, participant) in own.process.participants() {
                 self.hypotheses[node] = participant.hypothesis().cloned();
@@ -339,7 +459,7 @@ impl<'a, M: Method<Participant: Durable>, R: Rules> SimulationRun<'a, M, R> {
         let (is_slow, traffic) = self.network.into_parts();
         SimulationOutcome {
             hypotheses: self.hypotheses,
-            rounds: self.finished_at.iter().flatten().copied().max().unwrap_or(0),
+            rounds: ends.iter().filter_map(|(_, end)| *end).max().unwrap_or(0),
             converged: self.converged,
             ticks: self.now / MOMENTS_PER_TICK,
             trace: self.trace,
@@ -347,7 +467,8 @@ impl<'a, M: Method<Participant: Durable>, R: Rules> SimulationRun<'a, M, R> {
             traffic,
             slow: (0..is_slow.len()).filter(|&process| is_slow[process]).collect(),
             named: self.named,
-            violations: self.invariants.into_violations(),
+            violations: self.invariants.into_iter().flat_map(Invariants::into_violations).collect(),
+            bases: self.bases,
             digests: self.digests,
         }
     }
