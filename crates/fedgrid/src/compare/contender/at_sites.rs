@@ -13,7 +13,7 @@ use crate::{
     data::{Dataset, Task},
     error::{Error, Result},
     method::{
-        Durable, FedRelax, Method, MixedRounds, PersFl, PrimalDual, TriedStrength, TunedAtSites,
+        Durable, FedRelax, Method, MixedRounds, PersFl, PrimalDual, TriedStrength, TunedAtSites, Twins,
         Wire,
         tuned::{TunedMessage, TunedShape, Tuning, fewest_rounds, rounds_beside, tree_height},
     },
@@ -94,6 +94,8 @@ pub enum Federated {
     TunedFedRelax(TunedAtSites<FedRelax>),
     /// Total variation of weights at the strength that sites choose.
     TunedPrimalDual(TunedAtSites<PrimalDual>),
+    /// Exchange of predictions of twins, which have seen releases only.
+    Twins(Twins),
 }
 
 /// Something that can be done with any method whose messages and state can leave a process.
@@ -115,6 +117,7 @@ impl Federated {
             Self::Mixed(method) => work.run(method),
             Self::TunedFedRelax(method) => work.run(method),
             Self::TunedPrimalDual(method) => work.run(method),
+            Self::Twins(method) => work.run(method),
         }
     }
 }
