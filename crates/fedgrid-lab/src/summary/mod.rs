@@ -4,6 +4,7 @@ mod choice;
 mod evidence;
 mod federation;
 mod origins;
+mod privacy;
 mod uncertainty;
 mod updated;
 mod verdict;
@@ -79,7 +80,10 @@ pub fn outcome(
         classes: assembly.about.classes.clone(),
         at_site: None,
         federation: None,
-        theory: strength.and_then(|strength| theory(study, strength, fitted, &of_nodes)),
+        // Theory is about rows as they are.
+        theory: strength
+            .filter(|_| study.settings.privacy.is_none())
+            .and_then(|strength| theory(study, strength, fitted, &of_nodes)),
         nodes,
         gain: verdict.as_ref().map(gain),
         method: method(assembly, cards, fitted),
@@ -96,6 +100,7 @@ pub fn outcome(
         uncertainty,
         variances: uncertainty::variances(assembly, fitted),
         evidence: fitted.evidence.as_ref().map(evidence::evidence),
+        privacy: privacy::privacy(experiment, study, fitted),
         residuals: fitted.residuals.clone(),
         steps: fitted.steps.clone(),
         history: fitted.rounds.clone(),

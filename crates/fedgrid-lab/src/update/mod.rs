@@ -116,6 +116,11 @@ impl Update<'_> {
         let (fingerprint, by_statistics) = (tables.data.fingerprint, self.statistics(&previous)?);
         let by = if by_statistics.is_some() { UpdatedBy::Statistics } else { UpdatedBy::Rows };
         let experiment = previous.steps.experiment.clone();
+        if experiment.privacy.is_some() {
+            return Err(Error::input(
+                "the run has a section [privacy], and an update would release its rows again; fit all rows at once",
+            ));
+        }
         let history = previous.checked_history(&tables)?;
         let mut growth = match (&by_statistics, self.study) {
             (Some(statistics), _) => {

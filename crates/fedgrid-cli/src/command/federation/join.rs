@@ -30,6 +30,7 @@ use super::{
     one_thread,
     own_error::own_error,
     page, refused,
+    releases::{NodeReleases, Terms, released},
     report::{Learnt, SiteRun},
     tell::{LogFormat, Tell},
 };
@@ -98,6 +99,14 @@ pub(in crate::command) struct Join {
     #[arg(long)]
     share: bool,
 
+    /// With [privacy]: the ε that releases of the same rows may tell over all runs; by default that of this run.
+    #[arg(long, value_name = "EPSILON")]
+    most_epsilon: Option<f64>,
+
+    /// With [privacy]: draw the noise from the seed of the experiment. It then protects nothing.
+    #[arg(long)]
+    rehearsal: bool,
+
     /// Replace an earlier finished run in that folder.
     #[arg(long)]
     force: bool,
@@ -113,6 +122,7 @@ impl Join {
         // Before any link is tried: why one does not come up, Zenoh tells its log alone.
         fedgrid_zenoh::transport::watch_log();
         let kit = Kit::read(&self.kit)?;
+        self.check_privacy(&kit.experiment)?;
         one_thread::ensure(&kit.bundle.manifest)?;
         let (table, checked) = match host.table(&kit.experiment) {
             Some(table) => kit.checked(table),
@@ -147,11 +157,20 @@ impl Join {
         if RunFolder::is_finished(&out) {
             RunFolder::check(&out, existing)?;
         }
+        let ledgers = self.ledgers(&out);
+        let terms = Terms {
+            folder: &ledgers,
+            run: bundle.manifest.run.0,
+            most_epsilon: self.most_epsilon,
+            is_rehearsal: self.rehearsal,
+        };
+        let releases = released(&assembly, &own, &terms, terminal)?;
         let run = SiteRun {
             bundle: &bundle,
             experiment: &experiment,
             assembly: &assembly,
             own: &own,
+            releases: releases.as_ref(),
             title: format!("{} at {}", site.title, bundle.name()),
             out: &out,
             share: self.share,
@@ -171,6 +190,25 @@ impl Join {
         terminal.say("Stopped; its state is kept. The same command goes on.");
         // Who was told to stop by the project has done what it should; who was interrupted is to go on.
         if is_interrupted() || host.is_stopped() { Err(Error::Stopped) } else { Ok(()) }
+    }
+
+    /// Refuses flags about a section that is not there, and what would tell more than it says.
+    fn check_privacy(&self, experiment: &Experiment) -> Result<()> {
+        match &experiment.privacy {
+            None if self.rehearsal || self.most_epsilon.is_some() => Err(Error::input(
+                "--rehearsal and --most-epsilon are for an experiment with a section [privacy], which this one is not",
+            )),
+            Some(_) if self.share => Err(Error::input(
+                "the experiment has a section [privacy], and --share would tell errors on clean rows",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Beside the run, not in it: a budget outlives every run, and --force must not renew it.
+    fn ledgers(&self, out: &Path) -> PathBuf {
+        let beside = || out.parent().unwrap_or(Path::new("")).join("ledgers");
+        self.ledgers.clone().unwrap_or_else(beside)
     }
 
     fn options(
@@ -201,10 +239,8 @@ impl Join {
             ..ProtocolSettings::default()
         };
         std::fs::create_dir_all(out).map_err(|error| Error::folder(out, &error))?;
-        // Beside the run, not in it: a budget outlives every run, and --force must not renew it.
-        let beside = || out.parent().unwrap_or(Path::new("")).join("ledgers");
         Ok(Options {
-            ledgers: self.ledgers.clone().unwrap_or_else(beside),
+            ledgers: self.ledgers(out),
             health: self.health,
             listen: self.listen.clone(),
             scouting: self.scouting,
@@ -218,11 +254,20 @@ impl Join {
     }
 }
 
+/// The nodes of a site.
+pub(super) struct OwnNodes<'a> {
+    pub(super) own: &'a [NodeId],
+    /// How many rounds choosing the strength may take.
+    pub(super) tuning_rounds: u64,
+    /// What they have released; none where rows are not private.
+    pub(super) releases: Option<&'a NodeReleases>,
+}
+
 /// Takes part to the end; none if it was stopped before.
 pub(super) fn learn(
     bundle: &SiteBundle,
     assembly: &Assembly,
-    (own, tuning_rounds): (&[NodeId], u64),
+    OwnNodes { own, tuning_rounds, releases }: OwnNodes,
     options: &Options,
     (tell, host): (&mut Tell, &dyn SiteHost),
 ) -> Result<Option<Learnt>> {
@@ -231,7 +276,10 @@ pub(super) fn learn(
     let views = views.into_iter().filter(|view| own.binary_search(&view.node.id).is_ok());
     let views: Vec<View> = views.collect();
     // Methods and networks that cannot be here were refused when the federation was made.
-    let federated = study.at_sites(own, tuning_rounds)?;
+    let federated = match releases {
+        Some(releases) => study.beside_twins_at_sites(releases)?,
+        None => study.at_sites(own, tuning_rounds)?,
+    };
     let mut score = own_error(assembly, own);
     federated.apply(Joined { bundle, views, options, tell, host, score: &mut score })
 }
