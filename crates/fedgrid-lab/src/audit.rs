@@ -3,7 +3,7 @@
 use fedgrid::{
     audit::{Audit, AuditSettings, Membership, Recovered, recover_moments},
     compare::{Approach, Strength, Watch},
-    privacy::{PrivateKind, Privacy, epsilon_of, normal},
+    privacy::{Privacy, PrivateKind, epsilon_of, normal},
 };
 use serde::Serialize;
 
@@ -183,7 +183,9 @@ fn sentence(
     recovered: Option<Recovered>,
 ) -> String {
     let (guessed, told) = match promised {
-        Some(Promised { hides_labels: true, .. }) => ("whose label is its own", "their label is their own"),
+        Some(Promised { hides_labels: true, .. }) => {
+            ("whose label is its own", "their label is their own")
+        }
         _ => ("who took part", "they took part"),
     };
     let rows = counted(rows, "training row");

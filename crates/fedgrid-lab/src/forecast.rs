@@ -52,7 +52,8 @@ impl BudgetForecast {
     /// Its budget in words.
     #[must_use]
     pub fn name(&self) -> String {
-        self.epsilon.map_or_else(|| "no noise".into(), |epsilon| format!("ε = {}", significant(epsilon)))
+        self.epsilon
+            .map_or_else(|| "no noise".into(), |epsilon| format!("ε = {}", significant(epsilon)))
     }
 }
 
@@ -115,7 +116,9 @@ impl PrivacyForecast {
             "by what own rows and public facts say"
         };
         match self.budgets.iter().find(pays) {
-            None => format!("{rows} stay alone at any budget: the network gains less than a tenth {by}."),
+            None => format!(
+                "{rows} stay alone at any budget: the network gains less than a tenth {by}."
+            ),
             Some(first) if first.epsilon == Some(EPSILONS[0]) => {
                 format!("{rows} the network gains a tenth or more {by} from {} on.", first.name())
             }
@@ -150,8 +153,15 @@ impl PrivacyForecast {
             format!("{:<12}{:>12}{:>12}{:>16}{measured}", "", "expected", "at best", "stay out"),
         ];
         let of_alone = self.budgets.iter().find_map(|budget| budget.measured?.alone);
-        let of_alone = of_alone.map_or_else(String::new, |error| format!("{:>12}", significant(error)));
-        lines.push(format!("{:<12}{:>12}{:>12}{:>16}{of_alone}", "alone", significant(self.alone), "", ""));
+        let of_alone =
+            of_alone.map_or_else(String::new, |error| format!("{:>12}", significant(error)));
+        lines.push(format!(
+            "{:<12}{:>12}{:>12}{:>16}{of_alone}",
+            "alone",
+            significant(self.alone),
+            "",
+            ""
+        ));
         for budget in &self.budgets {
             let measured = budget.measured.and_then(|bought| bought.with_twins);
             let measured =

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use fedgrid::{
     compare::{
-        Bought, Certificate, Contestant, JointVerdict, Kind, MethodKind, NetworkEvidence, PathPoint,
-        RoleMeasures,
+        Bought, Certificate, Contestant, JointVerdict, Kind, MethodKind, NetworkEvidence,
+        PathPoint, RoleMeasures,
     },
     observe::Round,
     privacy::PrivateKind,

@@ -93,7 +93,7 @@ fn what_cannot_be_kept_private_is_refused_in_one_sentence() {
         (&["method.kind=gtv"], "[privacy] needs method.kind = \"fedrelax\" or"),
         (&["model.kind=elastic-net"], "[privacy] needs linear models with an intercept"),
         (&["model.intercept=false"], "[privacy] needs linear models with an intercept"),
-        (&["network.learn=true"], "network.learn"),
+        (&["network.candidates=[\"edges\", \"learned\"]"], "network.learn or network.candidates"),
         (&["data.weight=z"], "what a row counts for would not be bounded"),
         (&["compare.baselines=[\"fedavg\"]"], "compare.baselines"),
         (&["federation.judge=true"], "[privacy] and [federation]"),

@@ -34,11 +34,9 @@ use crate::{
     sites::{Joined, Plan, SITES, assert_models_of_one_process, fitted, free_address, join, model},
 };
 
-const METHOD: &str =
-    "kind = \"fedrelax\"\nalpha = 0.5\nrounds = 30\ntolerance = 0.0\nsolver = \"rounds\"\n\
+const METHOD: &str = "kind = \"fedrelax\"\nalpha = 0.5\nrounds = 30\ntolerance = 0.0\nsolver = \"rounds\"\n\
      [model]\nridge = 0\n";
-const PRIVATE: &str =
-    "[privacy]\nepsilon = 4.4\nlabels = { least = -3, most = 7 }\n";
+const PRIVATE: &str = "[privacy]\nepsilon = 4.4\nlabels = { least = -3, most = 7 }\n";
 
 fn private() -> Folder {
     let method = format!("{METHOD}{PRIVATE}");
@@ -89,8 +87,11 @@ fn rows_are_noised_once_over_all_runs_and_what_is_beyond_the_budget_is_refused()
     let refused = join_private(&folder, "runs", "east", &arguments).over();
     assert_eq!(refused.code, Some(2), "{}", refused.complained);
     assert!(refused.complained.contains("above the 4.400"), "{}", refused.complained);
-    let ledger = folder.path("runs/ledgers/privacy.ledger");
-    let backup = fs::read(&ledger).unwrap();
+    let ledgers = fs::read_dir(folder.path("runs/ledgers")).unwrap();
+    let ledgers = ledgers.map(|entry| entry.unwrap().path());
+    let ledgers = ledgers.filter(|path| path.extension().is_some_and(|end| end == "privacy"));
+    let backups: Vec<_> = ledgers.map(|path| (fs::read(&path).unwrap(), path)).collect();
+    assert_eq!(backups.len(), 6);
     let parts = SITES.map(|(site, _)| {
         let more = ["--force", "--most-epsilon", "9"];
         join_private(&folder, "runs", site, &more)
@@ -98,7 +99,9 @@ fn rows_are_noised_once_over_all_runs_and_what_is_beyond_the_budget_is_refused()
     let said = parts.map(Joined::ended);
     assert!(said[0].contains("over all runs"), "{}", said[0]);
     // A ledger that was put back forgets what was told.
-    fs::write(&ledger, backup).unwrap();
+    for (bytes, path) in backups {
+        fs::write(path, bytes).unwrap();
+    }
     let old = join_private(&folder, "runs", "east", &["--force", "--most-epsilon", "9"]).over();
     assert!(old.complained.contains("it is an old copy"), "{}", old.complained);
     assert_eq!(old.code, Some(2));
@@ -248,7 +251,13 @@ fn attacked(more: &str) -> (Folder, Moments, Study) {
     let others = "[\"b\", \"c\", \"d\", \"e\", \"f\"]";
     folder.write("sites.toml", site("victim", "[\"a\"]") + &site("liar", others));
     folder.done(&[
-        "federation", "new", "experiment.toml", "--sites", "sites.toml", "--out", "home",
+        "federation",
+        "new",
+        "experiment.toml",
+        "--sites",
+        "sites.toml",
+        "--out",
+        "home",
     ]);
     let victim = Joined::new(
         &folder,
@@ -299,8 +308,7 @@ fn solved(kept: &[Exchange], study: &Study) -> Moments {
         .collect();
     let minus = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a - b).collect::<Vec<f64>>();
     // Rows of W and U: differences from the last; Wᵀ Mᵀ = Uᵀ.
-    let mut left: Vec<Vec<f64>> =
-        (0..size).map(|k| minus(&answers[k], &answers[size])).collect();
+    let mut left: Vec<Vec<f64>> = (0..size).map(|k| minus(&answers[k], &answers[size])).collect();
     let mut right: Vec<Vec<f64>> = (0..size).map(|k| minus(&said[k], &said[size])).collect();
     for pivot in 0..size {
         let largest = (pivot..size)
@@ -308,7 +316,8 @@ fn solved(kept: &[Exchange], study: &Study) -> Moments {
             .unwrap();
         left.swap(pivot, largest);
         right.swap(pivot, largest);
-        let (own, own_right, value) = (left[pivot].clone(), right[pivot].clone(), left[pivot][pivot]);
+        let (own, own_right, value) =
+            (left[pivot].clone(), right[pivot].clone(), left[pivot][pivot]);
         for row in (0..size).filter(|row| *row != pivot) {
             let factor = left[row][pivot] / value;
             for k in 0..size {
@@ -324,8 +333,8 @@ fn solved(kept: &[Exchange], study: &Study) -> Moments {
         (0..size).map(|k| matrix[k][row] * answers[size][k]).sum::<f64>() - said[size][row]
     });
     let gram = |a: usize, b: usize| design.iter().map(|z| z[a] * z[b]).sum::<f64>() / points;
-    let products =
-        (0..size * size).map(|at| matrix[at % size][at / size] - alpha * gram(at / size, at % size));
+    let products = (0..size * size)
+        .map(|at| matrix[at % size][at / size] - alpha * gram(at / size, at % size));
     Moments { labels: labels.collect(), products: products.collect() }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use fedgrid::{
     data::{Dataset, Features, Labels, Scaling, Task},
     model::Scales,
-    privacy::{PrivateKind, Privacy},
+    privacy::{Privacy, PrivateKind},
 };
 
 use super::{DataSchema, models::Models};
@@ -76,9 +76,8 @@ pub(super) fn privacy(
             about.target
         )));
     }
-    let is_plain = |node: usize| {
-        models.models[node].as_linear().is_some_and(|linear| linear.intercept)
-    };
+    let is_plain =
+        |node: usize| models.models[node].as_linear().is_some_and(|linear| linear.intercept);
     if let Some(node) = (0..names.len()).find(|node| !is_plain(*node)) {
         return Err(Error::input(format!(
             "[privacy] needs linear models with an intercept, of which noised statistics are all that is needed; that of \

@@ -4,7 +4,8 @@ use std::{path::Path, sync::Arc};
 
 use fedgrid::{
     compare::{
-        Approach, AtSites, Gtv, MessageSizes, MethodKind, MessageTuning, Place, Study, TuningBudget, Weighting,
+        Approach, AtSites, Gtv, MessageSizes, MessageTuning, MethodKind, Place, Study,
+        TuningBudget, Weighting,
     },
     data::{Features, Fold, Plan, Task},
     method::{StopOn, inquiry::leader, mixed::largest_front},
@@ -443,8 +444,7 @@ impl Assembly {
         settings.direct = false;
         rows.notes.extend(class_weights.as_ref().map(|own| class_note(&about.classes, own)));
         settings.class_weights = class_weights;
-        settings.privacy =
-            privacy::privacy(experiment, (&models, graph.network.names()), &about)?;
+        settings.privacy = privacy::privacy(experiment, (&models, graph.network.names()), &about)?;
         let study = Study {
             network: graph.network,
             rows: rows.data,

@@ -232,8 +232,8 @@ mod tests {
 
     use fedgrid::{
         compare::{
-            Bought, Certificate, Contestant, Difference, JointVerdict, Kind, NetworkEvidence, PathPoint,
-            RoleMeasures,
+            Bought, Certificate, Contestant, Difference, JointVerdict, Kind, NetworkEvidence,
+            PathPoint, RoleMeasures,
         },
         metric::{ClassMeasures, Measures, NumberMeasures, Reliability, ReliabilityBin},
         observe::Round,

@@ -26,5 +26,7 @@ pub(super) fn privacy(outcome: &Outcome) -> Option<Value> {
         ("noise on each number, as a deviation", significant(found.noise)),
     ];
     let facts = facts.map(|(what, number)| context! { what, number });
-    Some(context! { sentence => &found.sentence, errors => errors.to_vec(), facts => facts.to_vec() })
+    Some(
+        context! { sentence => &found.sentence, errors => errors.to_vec(), facts => facts.to_vec() },
+    )
 }

@@ -18,8 +18,9 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Approach, Card, Certificate, Contestant, Federated, Fitted, KeptEstimates, KeptLosses, NodeScore, PathPoint,
-    RoleMeasures, Settings, Strength, Study, Watch, fitted::Effort, score::sum, trainer::Trainer,
+    Approach, Card, Certificate, Contestant, Federated, Fitted, KeptEstimates, KeptLosses,
+    NodeScore, PathPoint, RoleMeasures, Settings, Strength, Study, Watch, fitted::Effort,
+    score::sum, trainer::Trainer,
 };
 use crate::{
     data::{Dataset, Features, Fold, Labels, Plan, by_name},
@@ -27,7 +28,7 @@ use crate::{
     method::{FedRelax, Twins},
     model::Hypothesis,
     network::NodeId,
-    privacy::{Clipped, Forecast, PrivateKind, Privacy, Public, Reading, Release, TwinsHeard},
+    privacy::{Clipped, Forecast, Privacy, PrivateKind, Public, Reading, Release, TwinsHeard},
 };
 
 /// What nodes have released, as a study of its own.
@@ -198,11 +199,8 @@ impl Study {
             train: ends.iter().map(|end| (0..end[0]).collect()).collect(),
             validation: ends.iter().map(|end| (end[0]..end[1]).collect()).collect(),
         });
-        let plan = Plan {
-            folds: fold.into_iter().collect(),
-            test: vec![Vec::new(); train.len()],
-            train,
-        };
+        let plan =
+            Plan { folds: fold.into_iter().collect(), test: vec![Vec::new(); train.len()], train };
         let settings = Settings {
             privacy: None,
             // Of released rows no more is known than squares.
@@ -437,8 +435,7 @@ impl Published {
         let study = Study { plan, ..study.clone() };
         let trainer = Trainer::new(&study, watch, &study.plan.train, strength.ridge)?;
         let views = study.network_of(contestant).views(trainer.nodes().to_vec())?;
-        let run =
-            trainer.run_rounds(&method, views, study.settings.runtime, Effort::Final)?;
+        let run = trainer.run_rounds(&method, views, study.settings.runtime, Effort::Final)?;
         let mut alone = study.of_own_rows(
             &study.plan.train,
             &vec![TwinsHeard::default(); study.network.len()],

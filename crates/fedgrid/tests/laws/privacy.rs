@@ -9,7 +9,7 @@ use fedgrid::{
     method::FedRelax,
     model::{Hypothesis, Linear},
     network::path,
-    privacy::{PrivateKind, Privacy, epsilon_of, mu_of, normal},
+    privacy::{Privacy, PrivateKind, epsilon_of, mu_of, normal},
     random::{Purpose, Stream},
 };
 
@@ -145,11 +145,11 @@ fn pooled_and_shrunk_know_releases_only_too_and_mixed_is_not_tried() {
     let tried = private.contestants();
     assert!(!tried.contains(&Contestant::Mixed) && tried.contains(&Contestant::Shrunk));
     let open = study(30, 4, None);
-    let test = |study: &Study, contestant| {
-        study.card(contestant, &Unwatched).unwrap().test.unwrap()
-    };
+    let test =
+        |study: &Study, contestant| study.card(contestant, &Unwatched).unwrap().test.unwrap();
     // What is alone is what it always was; what others have a say in is not.
-    let same = |contestant| test(&private, contestant).to_bits() == test(&open, contestant).to_bits();
+    let same =
+        |contestant| test(&private, contestant).to_bits() == test(&open, contestant).to_bits();
     assert!(same(Contestant::Local));
     assert!(!same(Contestant::Pooled) && !same(Contestant::Shrunk));
 }

@@ -149,12 +149,8 @@ fn no_audit_of_a_thousand_refutes_what_a_release_claims() {
 
 #[test]
 fn every_planted_bug_is_refuted() {
-    let bugs = [
-        Bug::NoiseHalved,
-        Bug::NoiseReused,
-        Bug::SensitivityTooSmall,
-        Bug::ClippingForgotten,
-    ];
+    let bugs =
+        [Bug::NoiseHalved, Bug::NoiseReused, Bug::SensitivityTooSmall, Bug::ClippingForgotten];
     for (at, case) in CASES.into_iter().enumerate() {
         for bug in bugs {
             // Strict budgets take more guesses than one has patience for in every test.

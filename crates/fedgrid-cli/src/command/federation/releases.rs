@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::Path};
 use fedgrid::{
     data::Dataset,
     network::NodeId,
-    privacy::{Bits, PrivateKind, Privacy, Release, epsilon_of, mu_of},
+    privacy::{Bits, Privacy, PrivateKind, Release, epsilon_of, mu_of},
 };
 use fedgrid_zenoh::{
     frame::RunId,
@@ -61,9 +61,7 @@ pub(super) fn released(
             significant(epsilon_of(privacy.mu, privacy.delta))
         )));
     }
-    let mut releases = Releases::open(terms.folder).map_err(refused)?;
-    let (before, mut found) = (releases.records(), NodeReleases::new());
-    let mut spent: f64 = 0.0;
+    let (mut found, mut are_old, mut spent) = (NodeReleases::new(), true, 0.0_f64);
     for &node in own {
         let parts = study.rows_to_release(node, &privacy)?;
         let asked = Asked {
@@ -78,10 +76,13 @@ pub(super) fn released(
         let draw = |bits: &mut dyn Bits| -> Vec<Release> {
             parts.iter().map(|rows| mechanism.release(rows, bits)).collect()
         };
+        let mut releases = Releases::of_node(terms.folder, asked.node).map_err(refused)?;
+        let before = releases.records();
         found.insert(node, releases.release(&asked, draw).map_err(refused)?);
-        spent = spent.max(releases.spent(asked.node));
+        are_old &= releases.records() == before;
+        spent = spent.max(releases.spent());
     }
-    let how = if releases.records() == before {
+    let how = if are_old {
         "What was released before is used again, which tells nothing more"
     } else {
         "Rows were noised, once and for all rounds"

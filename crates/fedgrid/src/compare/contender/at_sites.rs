@@ -13,8 +13,8 @@ use crate::{
     data::{Dataset, Task},
     error::{Error, Result},
     method::{
-        Durable, FedRelax, Method, MixedRounds, PersFl, PrimalDual, TriedStrength, TunedAtSites, Twins,
-        Wire,
+        Durable, FedRelax, Method, MixedRounds, PersFl, PrimalDual, TriedStrength, TunedAtSites,
+        Twins, Wire,
         tuned::{TunedMessage, TunedShape, Tuning, fewest_rounds, rounds_beside, tree_height},
     },
     model::{LocalModel, Scales},
