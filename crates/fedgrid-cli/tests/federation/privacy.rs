@@ -230,7 +230,7 @@ impl Durable for LyingParticipant {
     }
 }
 
-/// XᵀX and Xᵀy of (1, x), each over the number of rows.
+/// Products of (1, x) with itself and with labels, each summed over rows and over their number.
 #[derive(Debug)]
 struct Moments {
     products: Vec<f64>,

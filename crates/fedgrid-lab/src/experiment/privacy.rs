@@ -177,7 +177,7 @@ impl PrivacyKeys {
             (
                 !experiment.data.has_validation()
                     && method.approach.kind() == MethodKind::FedRelax
-                    && !(method.strength.given().is_some() && !experiment.model.tunes_ridge()),
+                    && (method.strength.given().is_none() || experiment.model.tunes_ridge()),
                 "[privacy] needs validation rows to choose strengths on, once they are noised, or method.alpha and \
                  model.ridge: rows that take turns would be noised for each turn",
             ),

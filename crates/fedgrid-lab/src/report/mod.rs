@@ -503,6 +503,7 @@ mod tests {
     }
 
     /// Three nodes with all that a run can find.
+    #[expect(clippy::too_many_lines, reason = "it has a line for each thing that a run can find")]
     pub(super) fn complete() -> Outcome {
         let spread = Some(Spread { repeats: 5, min: 2.6, max: 3.4, deviation: 0.2 });
         let tried = |alpha, validation| PathPoint { alpha, ridge: None, validation };

@@ -80,10 +80,7 @@ pub fn outcome(
         classes: assembly.about.classes.clone(),
         at_site: None,
         federation: None,
-        // Theory is about rows as they are.
-        theory: strength
-            .filter(|_| study.settings.privacy.is_none())
-            .and_then(|strength| theory(study, strength, fitted, &of_nodes)),
+        theory: strength.and_then(|strength| theory(study, strength, fitted, &of_nodes)),
         nodes,
         gain: verdict.as_ref().map(gain),
         method: method(assembly, cards, fitted),

@@ -136,7 +136,9 @@ impl Reading {
         let kept = parts.values.into_iter().zip(parts.scaled_left).zip(parts.right);
         let kept = kept.filter(|((value, _), _)| *value > RANK_SHARE * largest);
         let scaled = |((value, mut left), right): ((f64, Vec<f64>), Vec<f64>)| {
-            left.iter_mut().for_each(|entry| *entry /= value * value);
+            for entry in &mut left {
+                *entry /= value * value;
+            }
             (left, right)
         };
         Self { directions: kept.map(scaled).collect(), size }

@@ -7,7 +7,7 @@ use fedgrid::{
     compare::{Approach, Contestant, Settings, Strength, Study, Unwatched},
     data::{Dataset, Features, Labels, Plan, Role, RowDraws},
     method::FedRelax,
-    model::{Hypothesis, Linear},
+    model::{Hypothesis, Linear, LocalModel},
     network::path,
     privacy::{Privacy, PrivateKind, epsilon_of, mu_of, normal},
     random::{Purpose, Stream},
@@ -15,7 +15,8 @@ use fedgrid::{
 
 /// Nodes on a path whose lines differ little from one to the next, each with so many training rows, as many that validate
 /// and ten that test; labels in half ranges about a middle of two.
-fn study(nodes: usize, rows: usize, privacy: Option<Privacy>) -> Study {
+fn study(nodes: usize, rows: usize, privacy: impl Into<Option<Privacy>>) -> Study {
+    let model: Arc<dyn LocalModel> = Arc::new(Linear { ridge: 0.0, intercept: true });
     let names: Arc<[String]> = ["a", "b"].map(String::from).into();
     let own = |node: usize| {
         let mut stream = Stream::new(6, node, 0, Purpose::Data);
@@ -42,11 +43,11 @@ fn study(nodes: usize, rows: usize, privacy: Option<Privacy>) -> Study {
     let public = Arc::new(Features::new(names, points).unwrap());
     let method = Approach::FedRelax(FedRelax::default());
     Study {
-        models: vec![Arc::new(Linear { ridge: 0.0, intercept: true }); nodes],
+        models: vec![model; nodes],
         public: vec![public; nodes],
         plan: Plan::new(&roles, 5, &RowDraws { names: network.names(), rows: &data, seed: 1 }),
         scales: None,
-        settings: Settings { method, privacy, ..Settings::default() },
+        settings: Settings { method, privacy: privacy.into(), ..Settings::default() },
         network,
         rows: data,
     }
@@ -56,8 +57,8 @@ fn privacy(kind: PrivateKind, mu: f64) -> Privacy {
     Privacy { kind, mu, delta: 1e-5, middle: 2.0, seed: 3 }
 }
 
-fn labels(mu: f64) -> Option<Privacy> {
-    Some(privacy(PrivateKind::Labels, mu))
+fn labels(mu: f64) -> Privacy {
+    privacy(PrivateKind::Labels, mu)
 }
 
 /// The mean error on test rows of the network.
@@ -144,7 +145,7 @@ fn pooled_and_shrunk_know_releases_only_too_and_mixed_is_not_tried() {
     let private = study(30, 4, labels(1.0));
     let tried = private.contestants();
     assert!(!tried.contains(&Contestant::Mixed) && tried.contains(&Contestant::Shrunk));
-    let open = study(30, 4, None);
+    let open = study(30, 4, None::<Privacy>);
     let test =
         |study: &Study, contestant| study.card(contestant, &Unwatched).unwrap().test.unwrap();
     // What is alone is what it always was; what others have a say in is not.

@@ -52,6 +52,7 @@ const CHECK_EVERY_ROUNDS: u64 = 10;
 /// Arguments of `fedgrid federation join`.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: fedgrid federation join hospital-a --data rows.csv --health 8080")]
+#[expect(clippy::struct_excessive_bools, reason = "flags of the command line")]
 pub(in crate::command) struct Join {
     /// The kit: the folder that the project gave to this site.
     kit: PathBuf,
@@ -122,7 +123,6 @@ impl Join {
         // Before any link is tried: why one does not come up, Zenoh tells its log alone.
         fedgrid_zenoh::transport::watch_log();
         let kit = Kit::read(&self.kit)?;
-        self.check_privacy(&kit.experiment)?;
         one_thread::ensure(&kit.bundle.manifest)?;
         let (table, checked) = match host.table(&kit.experiment) {
             Some(table) => kit.checked(table),
@@ -157,14 +157,7 @@ impl Join {
         if RunFolder::is_finished(&out) {
             RunFolder::check(&out, existing)?;
         }
-        let ledgers = self.ledgers(&out);
-        let terms = Terms {
-            folder: &ledgers,
-            run: bundle.manifest.run.0,
-            most_epsilon: self.most_epsilon,
-            is_rehearsal: self.rehearsal,
-        };
-        let releases = released(&assembly, &own, &terms, terminal)?;
+        let releases = self.releases(&experiment, (&assembly, &own), (&bundle, &out), terminal)?;
         let run = SiteRun {
             bundle: &bundle,
             experiment: &experiment,
@@ -190,6 +183,24 @@ impl Join {
         terminal.say("Stopped; its state is kept. The same command goes on.");
         // Who was told to stop by the project has done what it should; who was interrupted is to go on.
         if is_interrupted() || host.is_stopped() { Err(Error::Stopped) } else { Ok(()) }
+    }
+
+    /// What the nodes here release before they take part; none without a section of privacy.
+    fn releases(
+        &self,
+        experiment: &Experiment,
+        (assembly, own): (&Assembly, &[NodeId]),
+        (bundle, out): (&SiteBundle, &Path),
+        terminal: Terminal,
+    ) -> Result<Option<NodeReleases>> {
+        self.check_privacy(experiment)?;
+        let terms = Terms {
+            folder: &self.ledgers(out),
+            run: bundle.manifest.run.0,
+            most_epsilon: self.most_epsilon,
+            is_rehearsal: self.rehearsal,
+        };
+        released(assembly, own, &terms, terminal)
     }
 
     /// Refuses flags about a section that is not there, and what would tell more than it says.
