@@ -3,13 +3,14 @@
 use fedgrid::{
     audit::{Audit, AuditSettings, Membership, Recovered, recover_moments},
     compare::{Approach, Strength, Watch},
+    privacy::{Privacy, PrivateKind, epsilon_of, normal},
 };
 use serde::Serialize;
 
 use crate::{
     assembly::Assembly,
     error::Result,
-    number::{counted, percent},
+    number::{counted, percent, significant},
 };
 
 /// Below this share of right guesses a neighbour does little better than chance.
@@ -30,8 +31,54 @@ pub struct AuditReport {
     pub features: usize,
     /// Every node with two training rows or more.
     pub nodes: Vec<AuditedNode>,
+    /// What a section of privacy promises; none without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub promised: Option<Promised>,
     /// What a reader must know to read the numbers.
     pub notes: Vec<String>,
+}
+
+/// What a budget promises of any attack on one row.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Promised {
+    /// ε.
+    pub epsilon: f64,
+    /// δ.
+    pub delta: f64,
+    /// How often an attack is right at most.
+    pub right_share: f64,
+    /// The most area under its curve.
+    pub auc: f64,
+    /// Whether only labels are hidden.
+    pub hides_labels: bool,
+}
+
+impl Promised {
+    fn of(privacy: &Privacy) -> Self {
+        Self {
+            epsilon: epsilon_of(privacy.mu, privacy.delta),
+            delta: privacy.delta,
+            right_share: normal(0.5 * privacy.mu),
+            auc: normal(privacy.mu / std::f64::consts::SQRT_2),
+            hides_labels: privacy.kind == PrivateKind::Labels,
+        }
+    }
+
+    fn note(&self) -> String {
+        let what = if self.hides_labels {
+            "whether a row has its own label or that at the farther bound"
+        } else {
+            "whether a row took part"
+        };
+        format!(
+            "What was attacked are the twins, which follow from noised releases: no attack of any kind tells {what} \
+             rightly in more than {} of cases, or with an AUC above {} (ε = {}, δ = {}).",
+            percent(self.right_share),
+            significant(self.auc),
+            significant(self.epsilon),
+            significant(self.delta)
+        )
+    }
 }
 
 /// What the messages of a node tell.
@@ -67,6 +114,8 @@ impl AuditReport {
         let mut notes = vec![
             "An attack that fails proves nothing: there may be a better one. What is found is really there.".to_string(),
         ];
+        let promised = study.settings.privacy.as_ref().map(Promised::of);
+        notes.extend(promised.as_ref().map(Promised::note));
         let fewer = nodes.iter().filter(|node| node.mean_rows < node.rows as f64).count();
         if fewer > 0 {
             notes.push(format!(
@@ -78,7 +127,8 @@ impl AuditReport {
         let mut audited = Vec::with_capacity(nodes.len());
         for node in nodes {
             let recovered = match &study.settings.method {
-                Approach::FedRelax(method) => {
+                // What lying neighbours read off twins was released, and is no secret.
+                Approach::FedRelax(method) if promised.is_none() => {
                     let method =
                         fedgrid::method::FedRelax { alpha: strength.alpha, ..method.clone() };
                     let degree = study.network.degree(node.node);
@@ -91,7 +141,7 @@ impl AuditReport {
                 _ => None,
             };
             let name = study.network.names()[node.node].clone();
-            let sentence = sentence(&name, node.rows, node.membership, recovered);
+            let sentence = sentence(&name, node.rows, (node.membership, promised), recovered);
             audited.push(AuditedNode {
                 name,
                 rows: node.rows,
@@ -110,6 +160,7 @@ impl AuditReport {
             worlds,
             features: assembly.about.features.len(),
             nodes: audited,
+            promised,
             notes,
         })
     }
@@ -128,20 +179,26 @@ impl AuditReport {
 fn sentence(
     name: &str,
     rows: usize,
-    membership: Membership,
+    (membership, promised): (Membership, Option<Promised>),
     recovered: Option<Recovered>,
 ) -> String {
+    let (guessed, told) = match promised {
+        Some(Promised { hides_labels: true, .. }) => {
+            ("whose label is its own", "their label is their own")
+        }
+        _ => ("who took part", "they took part"),
+    };
     let rows = counted(rows, "training row");
     let hundred = (100.0 * membership.right_share).round();
     let mut parts = vec![if membership.right_share < LITTLE_SHARE {
         format!(
-            "{name} ({rows}): a neighbour who keeps all messages guesses little better than chance who took part, \
+            "{name} ({rows}): a neighbour who keeps all messages guesses little better than chance {guessed}, \
              rightly for {hundred} of 100 rows."
         )
     } else {
         format!(
-            "{name} ({rows}): a neighbour who keeps all messages tells rightly of {hundred} of 100 rows whether they \
-             took part, where chance is 50."
+            "{name} ({rows}): a neighbour who keeps all messages tells rightly of {hundred} of 100 rows whether \
+             {told}, where chance is 50."
         )
     }];
     if membership.found_at_1_percent > 0.0 {

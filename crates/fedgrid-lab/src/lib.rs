@@ -15,6 +15,7 @@ pub mod columns;
 pub mod assembly;
 pub mod coefficients;
 pub mod audit;
+pub mod forecast;
 pub mod theory;
 pub mod outcome;
 pub mod readings;

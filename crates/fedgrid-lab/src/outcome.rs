@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use fedgrid::{
     compare::{
-        Certificate, Contestant, JointVerdict, Kind, MethodKind, NetworkEvidence, PathPoint,
-        RoleMeasures,
+        Bought, Certificate, Contestant, JointVerdict, Kind, MethodKind, NetworkEvidence,
+        PathPoint, RoleMeasures,
     },
     observe::Round,
+    privacy::PrivateKind,
     uncertainty::{CalibrationRows, CovarianceChoice, VarianceSource},
 };
 use serde::{Deserialize, Serialize};
@@ -85,6 +86,9 @@ pub struct Outcome {
     /// What training rows say of the network, by a mixed model; none without a comparison along a network.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub evidence: Option<EvidenceOutcome>,
+    /// What may be told of a row, and what that has bought; none without a section of privacy.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub privacy: Option<PrivacyOutcome>,
     /// The residuals by round or by product of the direct solver, or the certified gaps.
     pub residuals: Vec<f64>,
     /// After how many steps each of them was measured; empty if after each.
@@ -109,6 +113,30 @@ impl Outcome {
     pub fn own(&self) -> Option<(&str, &Entry)> {
         self.comparison.own(&self.method.kind)
     }
+}
+
+/// What may be told of a row, and what that has bought.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PrivacyOutcome {
+    /// The same in one sentence.
+    pub sentence: String,
+    /// What is private.
+    pub kind: PrivateKind,
+    /// ε.
+    pub epsilon: f64,
+    /// δ.
+    pub delta: f64,
+    /// Both as one number: to tell whether a row was another is as hard as to tell N(0, 1) from N(μ, 1).
+    pub mu: f64,
+    /// How often that is told rightly at best, where chance is one half.
+    pub right_share: f64,
+    /// How often a row of the one kind looks more like it than one of the other at best: the area under the curve.
+    pub auc: f64,
+    /// The deviation of the noise on each number that is released, in the units of the target: of labels the mean over nodes.
+    pub noise: f64,
+    /// What was released and noised, and what lay outside of the declared bounds.
+    #[serde(flatten)]
+    pub bought: Bought,
 }
 
 /// An update of the models of a run.

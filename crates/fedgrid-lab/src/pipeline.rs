@@ -57,6 +57,7 @@ impl Pipeline<'_> {
         let refit = Some((main.contestant, main.strength, watch));
         fitted.unseen = study.residuals(&fitted, refit)?;
         fitted.evidence = self.evidence()?;
+        fitted.bought = study.bought(&fitted, watch)?;
         Ok(fitted)
     }
 

@@ -125,7 +125,9 @@ pub(crate) fn theory(
     fitted: &Fitted,
     clusters: &[usize],
 ) -> Option<Theory> {
-    if strength.alpha <= 0.0 || study.network.edges().is_empty() {
+    // It is about rows as they are, of which private nodes hear nothing.
+    let is_private = study.settings.privacy.is_some();
+    if is_private || strength.alpha <= 0.0 || study.network.edges().is_empty() {
         return None;
     }
     let sum = Sum::of(&study.settings.method)?;

@@ -19,6 +19,7 @@ pub mod site_bundle;
 pub mod checkpoint;
 pub mod chain;
 pub mod ledger;
+pub mod releases;
 pub mod audit;
 pub mod transport;
 pub mod provision;

@@ -102,9 +102,11 @@ fn printed(report: &AuditReport) -> String {
         ));
     }
     lines.push(String::new());
+    let hides_labels = report.promised.is_some_and(|promised| promised.hides_labels);
+    let what =
+        if hides_labels { "whether their labels are their own" } else { "whether they took part" };
     let all = format!(
-        "Over all nodes, a neighbour who keeps all messages tells rightly of {} of rows whether they took part \
-         (chance is 50 %).",
+        "Over all nodes, a neighbour who keeps all messages tells rightly of {} of rows {what} (chance is 50 %).",
         percent(report.mean_right_share())
     );
     let worst = report.nodes.first().map(|node| node.sentence.clone());

@@ -210,6 +210,9 @@ pub(super) fn say(terminal: Terminal, outcome: &Outcome) {
     if let Some(evidence) = &outcome.evidence {
         terminal.say(&format!("{}\n", wrapped(&evidence.sentence)));
     }
+    if let Some(privacy) = &outcome.privacy {
+        terminal.say(&format!("{}\n", wrapped(&privacy.sentence)));
+    }
     for note in &outcome.notes {
         terminal.say(&wrapped(&format!("Note: {note}")));
     }

@@ -16,6 +16,7 @@ mod job;
 mod network;
 mod network_learn;
 mod predict;
+mod privacy;
 mod reproduce;
 mod serve;
 mod shell;
@@ -73,6 +74,8 @@ enum Command {
     Check(Box<check::Check>),
     /// Attack the messages of an experiment before anything is shared: what they tell of single rows.
     Audit(Box<audit::AuditCommand>),
+    /// Say what a private network can be expected to gain at several budgets, before anything is published.
+    Privacy(Box<privacy::PrivacyCommand>),
     /// Train a model for every node and say whether the network helps.
     Fit(Box<fit::Fit>),
     /// Show a finished run, or one of its nodes.
@@ -266,6 +269,7 @@ fn run(command: Command, terminal: Terminal) -> Result<()> {
         Command::Demo(demo) => demo.run(terminal),
         Command::Check(check) => check.run(terminal),
         Command::Audit(audit) => audit.run(terminal),
+        Command::Privacy(privacy) => privacy.run(terminal),
         Command::Fit(fit) => fit.run(terminal),
         Command::Show(show) => show.run(terminal),
         Command::Predict(predict) => predict.run(terminal),

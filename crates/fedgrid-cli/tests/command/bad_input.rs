@@ -197,7 +197,8 @@ fn cells_that_are_no_finite_numbers_are_named() {
     cells[3] = "";
     lines[7] = cells.join(",");
     folder.write("rows.csv", lines.join("\n") + "\n");
-    let fit = ["fit", "experiment.toml", "--no-compare", "--set", "data.missing=mean", "--out", "run"];
+    let fit =
+        ["fit", "experiment.toml", "--no-compare", "--set", "data.missing=mean", "--out", "run"];
     let dropped = folder.done(&[&fit[..], &["--set", "data.columns.y.missing=drop"]].concat());
     assert!(dropped.contains("1 row"), "{dropped}");
     assert_eq!(

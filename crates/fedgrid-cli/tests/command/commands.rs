@@ -5,11 +5,12 @@ use std::fs;
 use crate::common::{Folder, timeless};
 use serde_json::{Value, json};
 
-const COMMANDS: [&[&str]; 20] = [
+const COMMANDS: [&[&str]; 21] = [
     &[],
     &["demo"],
     &["check"],
     &["audit"],
+    &["privacy"],
     &["fit"],
     &["show"],
     &["predict"],

@@ -27,6 +27,7 @@ mod models;
 mod named;
 mod new_nodes;
 mod predicting;
+mod privacy;
 mod probing;
 mod raw_hospitals;
 mod relaxation;

@@ -10,6 +10,7 @@ mod time;
 mod training;
 mod tuning;
 mod operation;
+mod privacy;
 mod watching;
 mod mistakes;
 mod verdicts;

@@ -142,6 +142,12 @@ impl Common {
         base: &Path,
         mut summaries: Vec<NamedSummary>,
     ) -> Result<(Self, Vec<String>)> {
+        if experiment.privacy.is_some() {
+            return Err(Error::input(
+                "there is a section [privacy], and summaries tell sums of rows as they are; give public.file instead, and \
+                 all features by name",
+            ));
+        }
         check(experiment)?;
         leakage::check_kinds(experiment)?;
         check_public(experiment)?;

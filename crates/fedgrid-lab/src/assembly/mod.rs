@@ -15,6 +15,7 @@ mod learning;
 mod methods;
 mod models;
 mod node_places;
+mod privacy;
 mod learners;
 mod public;
 mod read_rows;
@@ -299,6 +300,7 @@ impl Assembly {
         let models = models::models(experiment, &graph, task)?.with(own);
         let about = DataSchema::new(experiment, (task, rows.classes.clone()), rows.columns.clone());
         check_parts(experiment, (&graph, &models), &about, &rows)?;
+        let privacy = privacy::privacy(experiment, (&models, graph.network.names()), &about)?;
         learners::check(experiment, &graph, &plan)?;
         let mut notes = rows.describe_columns(&experiment.data);
         let names = graph.network.names();
@@ -308,15 +310,18 @@ impl Assembly {
         let training = &plan.training_features(&rows.data)?;
         let check = |kind: &str| models.check_weights(kind, names, training.columns(), task);
         let methods = checked_methods(experiment, (&models, check), &mut notes)?;
-        let (known, scaled) = (PointRows::Rows(training, counts.as_deref()), scales.as_ref());
-        let source = PointSource { training: known, about: &about, scales: scaled };
+        // Public points are made of no row that is private.
+        let corners = privacy::corners(experiment, training.names())?;
+        let known = PointRows::Rows(corners.as_ref().unwrap_or(training), counts.as_deref());
+        let source = PointSource { training: known, about: &about, scales: scales.as_ref() };
         let public = public::Public::new(experiment, files, &source, (names, public))?;
         rows.notes.extend(public.described.iter().cloned());
         notes.extend(public.described.iter().cloned());
-        notes.extend(scales.as_ref().map(describe_scales));
+        notes.extend(scales.as_ref().filter(|_| privacy.is_none()).map(describe_scales));
+        notes.extend(privacy::notes(experiment)?);
         // Weights are compared without them; only the rival that is shrunk needs public points.
         if !experiment.method.approach.facts().needs_weights || experiment.compare.enabled {
-            notes.extend(public.note.clone());
+            notes.extend(public.note.clone().filter(|_| corners.is_none()));
         }
         let mut study = Study {
             network: graph.network.clone(),
@@ -325,7 +330,7 @@ impl Assembly {
             public: public.points,
             plan,
             scales,
-            settings: Settings { class_weights, ..settings(experiment, &graph, methods) },
+            settings: Settings { class_weights, privacy, ..settings(experiment, &graph, methods) },
         };
         // Before candidates are compared: nodes that only answer have no say in the choice of a network.
         learners::score_targets(&mut study)?;

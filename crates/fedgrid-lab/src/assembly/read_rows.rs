@@ -19,7 +19,7 @@ use crate::{
         drops_rows, purposes, raw_values, read_weights, weight_note,
     },
     error::{Error, Result},
-    experiment::{ColumnKind, DataKeys, Experiment, MissingRule, UnknownNodes, advice},
+    experiment::{ColumnKind, DataKeys, Experiment, UnknownNodes, advice},
     number::{count, counted},
     source::{Column, Holds, Table},
 };

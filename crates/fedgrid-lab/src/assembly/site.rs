@@ -4,7 +4,8 @@ use std::{path::Path, sync::Arc};
 
 use fedgrid::{
     compare::{
-        Approach, AtSites, Gtv, MessageSizes, MessageTuning, Place, Study, TuningBudget, Weighting,
+        Approach, AtSites, Gtv, MessageSizes, MessageTuning, MethodKind, Place, Study,
+        TuningBudget, Weighting,
     },
     data::{Features, Fold, Plan, Task},
     method::{StopOn, inquiry::leader, mixed::FrontSizes},
@@ -19,7 +20,7 @@ use super::{
     floor, leakage,
     methods::{AllowedMethods, settings},
     models::{self, CustomModel},
-    rows, target,
+    privacy, rows, target,
     timed_table::TimedTable,
 };
 use crate::{
@@ -104,8 +105,11 @@ impl Common {
         let models = checked_models(experiment, &graph, &about)?;
         let (network, (points, _)) = (graph.network, super::features_of(&table, &about)?);
         // All that is known of the units of features here; that of the target is not.
-        let scales = Scales::of_points(&points, &models.models)?
-            .filter(|_| !experiment.federation.own_models);
+        let scales = match &experiment.privacy {
+            Some(keys) => privacy::scales_of_points(keys, &points)?,
+            None => Scales::of_points(&points, &models.models)?
+                .filter(|_| !experiment.federation.own_models),
+        };
         let public = scales.as_ref().map_or_else(|| Ok(points.clone()), |s| s.features(&points))?;
         Ok(Self { network, about, public: Arc::new(public), scales, class_weights })
     }
@@ -217,6 +221,16 @@ fn check_all(
 
 /// Refuses what needs rows of all nodes in one place.
 pub(super) fn check(experiment: &Experiment) -> Result<()> {
+    if experiment.privacy.is_some() {
+        let given = experiment.method.strength.given().is_some();
+        let is_relaxation = experiment.method.approach.kind() == MethodKind::FedRelax;
+        if !is_relaxation || !given || experiment.model.tunes_ridge() {
+            return Err(Error::input(
+                "there is a section [privacy], expected method.kind = \"fedrelax\", and method.alpha and model.ridge as numbers, in a federation: rehearse \
+                 with fit, on rows that may be pooled",
+            ));
+        }
+    }
     let method = &experiment.method;
     let refused = |key: &str, found: &str, expected: &str| {
         Err(Error::input(format!("{key} is {found}, expected {expected} in a federation")))
@@ -447,6 +461,7 @@ impl Assembly {
         settings.direct = false;
         rows.notes.extend(class_weights.as_ref().map(|own| class_note(&about.classes, own)));
         settings.class_weights = class_weights;
+        settings.privacy = privacy::privacy(experiment, (&models, graph.network.names()), &about)?;
         let study = Study {
             network: graph.network,
             rows: rows.data,

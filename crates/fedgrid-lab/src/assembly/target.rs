@@ -245,7 +245,11 @@ pub(super) fn labels(
                     return Ok(0.0);
                 }
                 if column.is_gap(row) {
-                    return Err(table.at(row, &keys.target, &without_label(&keys.target, "a number")));
+                    return Err(table.at(
+                        row,
+                        &keys.target,
+                        &without_label(&keys.target, "a number"),
+                    ));
                 }
                 finite(column, row).map_err(|found| table.at(row, &keys.target, &found))
             };

@@ -7,7 +7,7 @@ use fedgrid::{
     model::{LocalModel, Scales},
 };
 
-use super::{Rows, class_weights::class_weights};
+use super::{Rows, class_weights::class_weights, privacy};
 use crate::{error::Result, experiment::Experiment};
 
 /// What training rows say before anything is trained.
@@ -38,7 +38,10 @@ impl Trained {
         let counts = counts(&trained);
         // A model from Python reads rows in the units that its author knows.
         let has_own_models = experiment.federation.own_models;
-        let scales = Scales::of(names, &trained, models)?.filter(|_| !has_own_models);
+        let scales = match &experiment.privacy {
+            Some(keys) => privacy::scales(keys, &trained)?,
+            None => Scales::of(names, &trained, models)?.filter(|_| !has_own_models),
+        };
         // Rows that validate and test, too, but none of them has a say in the units.
         rows.scale(scales.as_ref())?;
         Ok(Self { class_weights, counts, scales })

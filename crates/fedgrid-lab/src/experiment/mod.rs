@@ -14,6 +14,7 @@ mod lags;
 mod method;
 mod model;
 mod network;
+mod privacy;
 mod read;
 mod reference;
 mod span;
@@ -34,6 +35,7 @@ pub use lags::LagKeys;
 pub use method::{MethodSection, RunKeys, SolverKey};
 pub use model::{ModelChoice, ModelSection};
 pub use network::{CandidateKey, LearnKeys, NetworkKeys, ShapeKey};
+pub use privacy::{BoundsKeys, PrivacyKeys};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 pub use span::TimeSpan;
@@ -65,6 +67,9 @@ pub struct Experiment {
     /// What the network is compared with.
     #[serde(default)]
     pub compare: CompareKeys,
+    /// What nodes may tell of a row, in all; without it rows are not protected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub privacy: Option<PrivacyKeys>,
     /// What sites of a federation do beside the rounds of the method.
     #[serde(default, skip_serializing_if = "FederationKeys::is_usual")]
     pub federation: FederationKeys,

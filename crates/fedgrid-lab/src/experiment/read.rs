@@ -152,7 +152,8 @@ impl Experiment {
         self.check_files()?;
         self.check_data()?;
         self.network.check()?;
-        self.check_public()
+        self.check_public()?;
+        self.privacy.as_ref().map_or(Ok(()), |privacy| privacy.check(self))
     }
 
     fn check_files(&self) -> std::result::Result<(), String> {

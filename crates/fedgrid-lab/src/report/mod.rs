@@ -11,6 +11,7 @@ mod federation;
 mod intervals;
 mod origins;
 mod pivots;
+mod privacy;
 mod frame;
 mod layout;
 mod map;
@@ -55,7 +56,7 @@ const METRICS: Section = Section {
 };
 
 /// The parts between the map and how training went, in their order.
-const SECTIONS: [Section; 9] = [
+const SECTIONS: [Section; 10] = [
     Section {
         template: include_str!("federation.html"),
         values: |page| federation::federation(page.outcome),
@@ -71,6 +72,10 @@ const SECTIONS: [Section; 9] = [
     Section {
         template: include_str!("evidence.html"),
         values: |page| evidence::evidence(page.outcome),
+    },
+    Section {
+        template: include_str!("privacy.html"),
+        values: |page| privacy::privacy(page.outcome),
     },
     Section {
         template: include_str!("intervals.html"),
@@ -227,11 +232,12 @@ mod tests {
 
     use fedgrid::{
         compare::{
-            Certificate, Contestant, Difference, JointVerdict, Kind, NetworkEvidence, PathPoint,
-            RoleMeasures,
+            Bought, Certificate, Contestant, Difference, JointVerdict, Kind, NetworkEvidence,
+            PathPoint, RoleMeasures,
         },
         metric::{ClassMeasures, Measures, NumberMeasures, Reliability, ReliabilityBin},
         observe::Round,
+        privacy::{Clipped, PrivateKind},
         uncertainty::{CalibrationRows, CovarianceChoice, VarianceSource},
     };
 
@@ -243,7 +249,7 @@ mod tests {
             CandidateOutcome, CoefficientOutcome, ColumnOutcome, Comparison, Correlation, Coverage,
             Entry, EvidenceOutcome, FederationOutcome, Gain, JudgedNode, LearnedSummary,
             MethodCandidate, MethodUsed, NetworkSummary, NodeInterval, NodeOutcome, OriginOutcome,
-            ResidualCheck, Shape, Spread, Uncertainty, Variances,
+            PrivacyOutcome, ResidualCheck, Shape, Spread, Uncertainty, Variances,
         },
     };
 
@@ -357,6 +363,27 @@ mod tests {
             covariances: Some(covariances()),
         };
         EvidenceOutcome { sentence: "Likelier with the network.".into(), numbers }
+    }
+
+    fn privacy() -> PrivacyOutcome {
+        PrivacyOutcome {
+            sentence: "Labels are <private>.".into(),
+            kind: PrivateKind::Labels,
+            epsilon: 4.4,
+            delta: 1e-5,
+            mu: 1.04,
+            right_share: 0.698,
+            auc: 0.769,
+            noise: 57.5,
+            bought: Bought {
+                rows: 24,
+                clipped: Clipped { labels: 2, features: 0 },
+                deviation: 1.9,
+                alone: Some(30.0),
+                with_twins: Some(15.0),
+                without_noise: Some(6.25),
+            },
+        }
     }
 
     fn method() -> MethodUsed {
@@ -476,6 +503,7 @@ mod tests {
     }
 
     /// Three nodes with all that a run can find.
+    #[expect(clippy::too_many_lines, reason = "it has a line for each thing that a run can find")]
     pub(super) fn complete() -> Outcome {
         let spread = Some(Spread { repeats: 5, min: 2.6, max: 3.4, deviation: 0.2 });
         let tried = |alpha, validation| PathPoint { alpha, ridge: None, validation };
@@ -527,6 +555,7 @@ mod tests {
             uncertainty: Some(uncertainty()),
             variances: Some(variances()),
             evidence: Some(evidence()),
+            privacy: Some(privacy()),
             origins: [(2.0, "2024-05-01"), (3.0, "2024-05-08")].map(origin).to_vec(),
             columns: vec![column()],
             residuals: vec![0.1, 0.05, 0.03],
@@ -602,6 +631,8 @@ mod tests {
             "0.250 (given)",
             "121.0 with 1 covariance as well; these are taken",
             "Likelier with the network.",
+            "Labels are &lt;private&gt;.",
+            "without noise",
             "Did the network help all sites?",
             "A &lt;mixed&gt; model was not tried.",
             "one model, the mean of all sites",

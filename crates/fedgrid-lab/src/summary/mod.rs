@@ -4,6 +4,7 @@ mod choice;
 mod evidence;
 mod federation;
 mod origins;
+mod privacy;
 mod uncertainty;
 mod updated;
 mod verdict;
@@ -96,6 +97,7 @@ pub fn outcome(
         uncertainty,
         variances: uncertainty::variances(assembly, fitted),
         evidence: fitted.evidence.as_ref().map(evidence::evidence),
+        privacy: privacy::privacy(experiment, study, fitted),
         residuals: fitted.residuals.clone(),
         steps: fitted.steps.clone(),
         history: fitted.rounds.clone(),

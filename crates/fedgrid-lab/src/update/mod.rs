@@ -116,6 +116,7 @@ impl Update<'_> {
         let (fingerprint, by_statistics) = (tables.data.fingerprint, self.statistics(&previous)?);
         let by = if by_statistics.is_some() { UpdatedBy::Statistics } else { UpdatedBy::Rows };
         let experiment = previous.steps.experiment.clone();
+        check_privacy(&experiment)?;
         let history = previous.checked_history(&tables)?;
         let mut growth = match (&by_statistics, self.study) {
             (Some(statistics), _) => {
@@ -416,4 +417,14 @@ fn notes(about: &UpdateOutcome, added: &Added, counts: &[usize], names: &[String
     }
     notes.extend(added.notes.iter().cloned());
     notes
+}
+
+/// Refuses an update of a run whose rows were released.
+fn check_privacy(experiment: &Experiment) -> Result<()> {
+    if experiment.privacy.is_none() {
+        return Ok(());
+    }
+    Err(Error::input(
+        "the run has a section [privacy], and an update would release its rows again; fit all rows at once",
+    ))
 }

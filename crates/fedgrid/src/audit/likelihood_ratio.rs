@@ -156,7 +156,7 @@ mod tests {
             });
             World { told: told.collect(), took_part }
         };
-        Membership::of(&Seen { worlds: (0..200).map(world).collect() }.scored())
+        Membership::of(&Seen { worlds: (0..200).map(world).collect() }.scored(), 0.0)
     }
 
     #[test]

@@ -10,6 +10,8 @@
 //!
 //! [Steinke, Nasr and Jagielski, 2023, theorem 5.2]. Independent runs add up: their guesses are as one run's.
 
+use crate::privacy::normal;
+
 /// Guesses of who took part.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Guesses {
@@ -23,6 +25,8 @@ pub struct Guesses {
 
 /// Beyond this ε nothing is promised anyway, and no number of guesses would show it.
 const LARGEST_EPSILON: f64 = 50.0;
+/// Deviations beyond which no guess is wrong.
+const FARTHEST: f64 = 9.0;
 /// Halvings of the interval in which ε is sought: enough for all digits that are shown.
 const HALVINGS: usize = 40;
 
@@ -38,6 +42,22 @@ pub fn epsilon_at_least(guesses: Guesses, delta: f64, error_rate: f64) -> f64 {
     for _ in 0..HALVINGS {
         let middle = 0.5 * (least + most);
         if is_refuted(middle) { least = middle } else { most = middle }
+    }
+    least
+}
+
+/// The largest μ of Gaussian differential privacy that so many right guesses refute, each of an independent release and of
+/// what only one coin has decided: none with a smaller one would be right so often but in `error_rate` of all audits,
+/// because each guess is right with probability Φ(μ/2) at most. Zero if they refute none.
+#[must_use]
+pub fn mu_at_least(guesses: Guesses, error_rate: f64) -> f64 {
+    // The same probability of being right as a logarithm of odds.
+    let odds = epsilon_at_least(guesses, 0.0, error_rate);
+    let share = 1.0 / (1.0 + (-odds).exp());
+    let (mut least, mut most) = (0.0, 2.0 * FARTHEST);
+    for _ in 0..HALVINGS {
+        let middle = 0.5 * (least + most);
+        if normal(0.5 * middle) < share { least = middle } else { most = middle }
     }
     least
 }
@@ -107,6 +127,10 @@ mod tests {
         assert!((found - (q / (1.0 - q)).ln()).abs() < 1e-9, "{found}");
         assert!(epsilon_at_least(guesses, 1e-5, 0.05) < found);
         assert!(epsilon_at_least(Guesses::default(), 0.0, 0.05) == 0.0);
+        // The same share as a distance of two normal distributions: Φ(μ/2) = q.
+        let mu = mu_at_least(guesses, 0.05);
+        assert!((normal(0.5 * mu) - q).abs() < 1e-9, "{mu}");
+        assert!(mu_at_least(Guesses::default(), 0.05) < 1e-9);
     }
 
     #[test]

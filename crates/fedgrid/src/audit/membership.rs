@@ -35,9 +35,9 @@ pub struct Membership {
 }
 
 impl Membership {
-    /// What scores in several worlds show.
+    /// What scores in several worlds show, of (ε, δ) with this δ.
     #[must_use]
-    pub fn of(worlds: &[Vec<Scored>]) -> Self {
+    pub fn of(worlds: &[Vec<Scored>], delta: f64) -> Self {
         let all: Vec<Scored> = worlds.iter().flatten().copied().collect();
         let scores: Vec<f64> = all.iter().map(|row| row.score).collect();
         let took_part: Vec<bool> = all.iter().map(|row| row.took_part).collect();
@@ -50,7 +50,7 @@ impl Membership {
             auc: area_under_curve(&scores, &took_part, &vec![1.0; all.len()]).unwrap_or(0.5),
             found_at_1_percent: found(&all),
             right_share: all.iter().map(right).sum::<f64>() / all.len().max(1) as f64,
-            epsilon_at_least: epsilon(worlds),
+            epsilon_at_least: epsilon(worlds, delta),
         }
     }
 }
@@ -70,7 +70,7 @@ fn found(all: &[Scored]) -> f64 {
 }
 
 /// The best of the lower bounds by so many of the surest guesses, each with its part of the error rate.
-fn epsilon(worlds: &[Vec<Scored>]) -> f64 {
+fn epsilon(worlds: &[Vec<Scored>], delta: f64) -> f64 {
     let bound = |per_guess: &usize| {
         let mut guesses = Guesses::default();
         for world in worlds {
@@ -83,7 +83,7 @@ fn epsilon(worlds: &[Vec<Scored>]) -> f64 {
             let is_right = |row: &&&Scored| (row.score > 0.0) == row.took_part;
             guesses.right += made.iter().filter(is_right).count() as u64;
         }
-        epsilon_at_least(guesses, 0.0, ERROR_RATE / CANDIDATES_PER_GUESS.len() as f64)
+        epsilon_at_least(guesses, delta, ERROR_RATE / CANDIDATES_PER_GUESS.len() as f64)
     };
     CANDIDATES_PER_GUESS.iter().map(bound).fold(0.0, f64::max)
 }

@@ -12,6 +12,9 @@
 //! it is right in these follows how large ε of any differential privacy must at least be (Steinke, Nasr and
 //! Jagielski, "Privacy auditing with one (1) training run", 2023).
 //!
+//! Of private studies all that is told follows from releases, and what is told are the twins. Where labels are private, the
+//! coin says whether a row has its own label or that at the farther bound.
+//!
 //! An attack that fails proves nothing: there may be a better one.
 
 mod likelihood_ratio;
@@ -20,11 +23,11 @@ mod membership;
 mod queries;
 mod worlds;
 
-pub use lower_bound::{Guesses, epsilon_at_least};
+pub use lower_bound::{Guesses, epsilon_at_least, mu_at_least};
 pub use membership::{Membership, Scored};
 pub use queries::{Recovered, recover_moments};
 use serde::{Deserialize, Serialize};
-use worlds::{Worlds, candidates};
+use worlds::{Worlds, candidates, hides_labels};
 
 use crate::{
     compare::{Strength, Study, Watch},
@@ -94,14 +97,16 @@ impl Study {
             let (value, expected) = (settings.worlds as f64, "8 or more");
             return Err(Error::Parameter { name: "worlds", value, expected });
         }
-        let all = candidates(self, settings.seed);
+        let (all, privacy) = (candidates(self, settings.seed), self.settings.privacy);
+        // Where labels are private all rows are there, with their own labels or others.
+        let share = if hides_labels(self) { 1.0 } else { 0.5 };
         let seen = Worlds { study: self, all: &all, told, settings }.seen(strength, watch)?;
         let nodes = all.iter().zip(seen).map(|(own, seen)| NodeAudit {
             node: own.node,
             rows: self.plan.train[own.node].len(),
             candidates: own.rows.len(),
-            mean_rows: own.rows.len() as f64 / 2.0,
-            membership: Membership::of(&seen.scored()),
+            mean_rows: share * own.rows.len() as f64,
+            membership: Membership::of(&seen.scored(), privacy.map_or(0.0, |own| own.delta)),
         });
         Ok(Audit { worlds: settings.worlds, nodes: nodes.collect() })
     }

@@ -13,11 +13,12 @@ use super::{
 };
 use crate::{
     algebra::Singular,
-    compare::{Contestant, KeptEstimates, KeptLosses, Strength, Study, Told, Watch},
-    data::{Dataset, Features, Task},
+    compare::{Contestant, KeptEstimates, KeptLosses, Strength, Study, Told, Unwatched, Watch},
+    data::{Dataset, Features, Labels, Task},
     error::{Error, Result},
     model::Hypothesis,
     network::NodeId,
+    privacy::PrivateKind,
     random::{Purpose, Stream},
 };
 
@@ -36,7 +37,13 @@ pub(super) struct Candidates {
     is_determined: bool,
 }
 
-/// The training rows of each node, and as many of those that a fit does not see.
+/// Whether what is to be told apart is which label a row has.
+pub(super) fn hides_labels(study: &Study) -> bool {
+    study.settings.privacy.is_some_and(|privacy| privacy.kind == PrivateKind::Labels)
+}
+
+/// The training rows of each node, and as many of those that a fit does not see; training rows alone where only their labels
+/// are to be told apart.
 pub(super) fn candidates(study: &Study, seed: u64) -> Vec<Candidates> {
     // Most nodes have one set in common.
     let mut last: Option<(Arc<Features>, bool)> = None;
@@ -47,7 +54,7 @@ pub(super) fn candidates(study: &Study, seed: u64) -> Vec<Candidates> {
     let own = |(node, train): (usize, &Vec<usize>)| {
         let mut held_back: Vec<usize> =
             (0..study.rows[node].rows()).filter(|row| !train.contains(row)).collect();
-        let count = train.len().min(held_back.len());
+        let count = if hides_labels(study) { 0 } else { train.len().min(held_back.len()) };
         // Beyond the rounds of worlds: no coin is drawn from this stream.
         let mut stream = Stream::new(seed, node, usize::MAX, Purpose::Coins);
         let mut rows = Vec::new();
@@ -100,9 +107,24 @@ impl Worlds<'_> {
         };
         let coins: Vec<Vec<bool>> = self.all.iter().map(toss).collect();
         let mut study = self.study.clone();
+        if let Some(privacy) = &mut study.settings.privacy {
+            // Each world draws its own noise.
+            let mut stream = Stream::new(self.settings.seed, usize::MAX, world, Purpose::Privacy);
+            privacy.seed = stream.bits();
+        }
+        let hides_labels = hides_labels(self.study);
         for (candidates, coins) in self.all.iter().zip(&coins) {
+            if hides_labels {
+                let node = candidates.node;
+                let middle = study.settings.privacy.map_or(0.0, |privacy| privacy.middle);
+                study.rows[node] = other_labels(&study.rows[node], candidates, (coins, middle))?;
+                continue;
+            }
             let rows = candidates.rows.iter().zip(coins).filter(|(_, is_in)| **is_in);
             study.plan.train[candidates.node] = rows.map(|(row, _)| *row).collect();
+        }
+        if study.settings.privacy.is_some() && !hides_labels {
+            self.hold_out(&mut study);
         }
         // What was kept is of other rows, and would be kept for all worlds.
         (study.settings.kept, study.settings.kept_losses) =
@@ -122,17 +144,32 @@ impl Worlds<'_> {
         Ok(seen)
     }
 
+    /// Where rows are released apart that train and that validate: no candidate validates.
+    fn hold_out(&self, study: &mut Study) {
+        let (train, [fold]) = (&study.plan.train, &mut study.plan.folds[..]) else { return };
+        fold.train.clone_from(train);
+        for candidates in self.all {
+            fold.validation[candidates.node].retain(|row| !candidates.rows.contains(row));
+        }
+    }
+
     /// The models of all nodes of which messages tell.
     fn models(&self, study: &Study, strength: Strength) -> Result<Vec<Vec<Arc<dyn Hypothesis>>>> {
         let alone = |ridge| (Contestant::Local, Strength { alpha: 0.0, ridge });
         let own = (study.main(), strength);
+        if let Some(privacy) = &study.settings.privacy {
+            let published = study.published(privacy)?;
+            let asked = [alone(strength.ridge), own];
+            let twins = asked.iter().map(|of| Ok(published.twins(*of, &Unwatched)?.hypotheses));
+            return twins.collect();
+        }
         let asked = match self.told {
             Told::Predictions => vec![alone(strength.ridge), own],
             Told::Weights => vec![own],
             // From means and products follow least squares of the node alone.
             Told::Moments => vec![alone(Some(0.0)), own],
         };
-        let fitted = study.fit_several(&asked, &crate::compare::Unwatched)?;
+        let fitted = study.fit_several(&asked, &Unwatched)?;
         Ok(fitted.into_iter().map(|fitted| fitted.hypotheses).collect())
     }
 
@@ -150,6 +187,19 @@ impl Worlds<'_> {
         let told = Dataset::new((**public).clone(), own.predict(public))?;
         Ok(self.study.models[candidates.node].fit(&told)?.into())
     }
+}
+
+/// Rows of a node in which candidates have their own labels, or those at the farther bound, as coins say.
+fn other_labels(
+    rows: &Dataset,
+    candidates: &Candidates,
+    (coins, middle): (&[bool], f64),
+) -> Result<Dataset> {
+    let mut labels = rows.labels().as_slice().to_vec();
+    for (&row, _) in candidates.rows.iter().zip(coins).filter(|(_, is_own)| !**is_own) {
+        labels[row] = if labels[row] > middle { middle - 1.0 } else { middle + 1.0 };
+    }
+    rows.with_values(rows.features().clone(), Labels::values(labels))
 }
 
 /// Whether linear predictions on these points determine slopes and intercept.

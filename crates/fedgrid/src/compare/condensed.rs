@@ -25,6 +25,8 @@ impl Study {
             is_known && method.facts().solves_directly && !method.facts().asks_for_rounds
         };
         self.settings.direct
+            // What is drawn to releases needs these again.
+            && self.settings.privacy.is_none()
             && self.task() == Task::Regression
             && self.rows.iter().all(|data| data.exposures().is_none())
             && self.models.iter().all(|model| model.as_linear().is_some())

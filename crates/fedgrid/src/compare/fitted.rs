@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{MixedStart, NetworkEvidence, WeakPulls};
+use super::{Bought, MixedStart, NetworkEvidence, WeakPulls};
 use crate::{
     method::{PartialHypotheses, Tally},
     model::Hypothesis,
@@ -80,6 +80,8 @@ pub struct Fitted {
     pub unseen: Option<Residuals>,
     /// What training rows say of the network, once [`super::Study::network_evidence`] was asked for it.
     pub evidence: Option<NetworkEvidence>,
+    /// What a budget has bought, once [`super::Study::bought`] was asked for it.
+    pub bought: Option<Bought>,
     /// What the next strength of a path may start from.
     pub(super) next_start: StartingPoint,
 }
@@ -123,6 +125,7 @@ impl Fitted {
             posterior: None,
             unseen: None,
             evidence: None,
+            bought: None,
             next_start: StartingPoint::Cold,
         }
     }

@@ -49,6 +49,16 @@ impl Study {
             }
         };
         let rows = match (&self.plan.folds[..], refit) {
+            // Released validation rows have taught the twins: these residuals are of models beside twins that they have not.
+            ([fold], Some((contestant, strength, watch)))
+                if fold.train == self.plan.train && self.privacy_of(contestant).is_some() =>
+            {
+                let privacy = self.privacy_of(contestant).expect("the guard has seen it");
+                let of = (contestant, strength);
+                let unseen = self.fit_beside_untaught_twins(of, &fold.train, privacy, watch)?;
+                add(&unseen, &fold.validation);
+                CalibrationRows::Validation
+            }
             ([fold], _) if fold.train == self.plan.train => {
                 add(fitted, &fold.validation);
                 CalibrationRows::Validation

@@ -33,6 +33,7 @@ mod node_order;
 mod nodes;
 mod paired;
 mod path_at_sites;
+mod private;
 mod rounds;
 mod score;
 mod shared;
@@ -59,6 +60,7 @@ pub use intervals::NodeCoverage;
 pub use judged::RoleMeasures;
 pub use judging::{FEWEST_ROWS, JointVerdict, JudgedBy, Judging, Learned};
 pub use kept_losses::KeptLosses;
+pub use private::{Bought, Published};
 use schemars::JsonSchema;
 pub use score::{NodeScore, ScoreCounts};
 use serde::{Deserialize, Serialize};
@@ -75,6 +77,7 @@ use crate::{
     model::{Hypothesis, LocalModel, Scales},
     network::{Network, NodeId},
     observe::Round,
+    privacy::Privacy,
     random::{Purpose, Stream},
     runtime::InProcess,
     uncertainty::Posterior,
@@ -185,6 +188,8 @@ pub struct Settings {
     pub is_quick: bool,
     /// Which other methods are tried too.
     pub baselines: Vec<MethodKind>,
+    /// What nodes release, where they know of each other nothing else; none if methods see rows as they are.
+    pub privacy: Option<Privacy>,
     /// The seed of everything drawn.
     pub seed: u64,
     /// Mixed models that were found, so that the same are not sought again.
@@ -209,6 +214,7 @@ impl Default for Settings {
             likelihood_shuffles: 99,
             is_quick: false,
             baselines: Vec::new(),
+            privacy: None,
             seed: 1,
             kept: KeptEstimates::default(),
             kept_losses: KeptLosses::default(),
@@ -316,8 +322,11 @@ impl Study {
         let shuffles = if main == Contestant::Network { self.settings.shuffles } else { 0 };
         let baselines = self.settings.baselines.iter().copied().map(Contestant::Baseline);
         let own = Contestant::Member(self.settings.method.kind());
+        // A mixed model is of rows that are summed up as they are.
+        let is_private = self.settings.privacy.is_some();
         [Contestant::Local, Contestant::Pooled, Contestant::Shrunk, Contestant::Mixed]
             .into_iter()
+            .filter(|one| !(is_private && *one == Contestant::Mixed))
             .chain((!main.is_plain()).then_some(main))
             .chain(self.members().into_iter().filter(|member| *member != own))
             // After the network: a shuffle is judged against it, and an interrupted run keeps the network's card.

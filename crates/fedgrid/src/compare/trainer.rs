@@ -132,6 +132,11 @@ impl<'a> Trainer<'a> {
 
     /// Trains a contestant at a strength.
     pub(super) fn train(&self, contestant: Contestant, request: FitRequest) -> Result<Fitted> {
+        if let Some(privacy) = self.study.privacy_of(contestant) {
+            let strength = Strength { alpha: request.strength, ridge: self.ridge };
+            let of = (contestant, strength);
+            return self.study.fit_beside_twins(of, self.rows, privacy, self.watch);
+        }
         let method = self.study.method_of(contestant);
         let is_given = self.study.settings.alpha.is_some() && self.study.is_own(contestant);
         let is_estimated = method.estimates_strength() && !is_given;

@@ -135,6 +135,9 @@ impl Study {
         near: Option<Strength>,
         watch: &dyn Watch,
     ) -> Result<Card> {
+        if let Some(privacy) = self.privacy_of(contestant) {
+            return self.tuned_on_releases(contestant, privacy, watch);
+        }
         let cheaper = self.for_search();
         let search = Search::new(cheaper.as_ref().unwrap_or(self), contestant, watch)?;
         let near = near.filter(|near| near.alpha > 0.0 && search.has_decades());

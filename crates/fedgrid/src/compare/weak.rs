@@ -41,6 +41,10 @@ impl Study {
     pub fn weak_pulls(&self, strength: Strength) -> WeakPulls {
         let alpha = strength.alpha;
         let mut found = WeakPulls { alpha, ..WeakPulls::default() };
+        // What pulls own models beside twins is not this strength.
+        if self.settings.privacy.is_some() {
+            return found;
+        }
         let Some((method, weights)) = self.settings.method.pulls(&self.network) else {
             return found;
         };

@@ -26,6 +26,7 @@ pub mod primal_dual;
 mod shrunk;
 mod tree;
 pub mod tuned;
+mod twins;
 mod wire;
 
 use std::sync::Arc;
@@ -50,6 +51,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 pub use shrunk::Shrunk;
 pub use tuned::{Adjustable, TriedStrength, TunedAtSites};
+pub use twins::{Twins, TwinsParticipant};
 pub use wire::{Durable, Memory, Wire};
 
 use crate::{

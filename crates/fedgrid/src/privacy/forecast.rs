@@ -3,9 +3,11 @@
 //! ```text
 //! alone      E |ŷ − y|² of its own model, by its rows
 //! best       the same if twins of n sites are published that are all alike, each as noised as its own: w ~ N(·, Λ⁻¹ / (n − 1))
+//! twins      the same if sites differ as they usually do, by an eighth of half the range of labels
 //! ```
 //!
-//! Sites are never quite alike, so that `best` is a bound: where it is no gain, there is none to be had.
+//! Sites are never quite alike, so that `best` is a bound: where it is no gain, there is none to be had. How much they differ
+//! is no public fact, so that `twins` is a guess, and a rehearsal with rows that may be pooled says more.
 
 use super::{
     Mechanism,
@@ -13,7 +15,7 @@ use super::{
     spread::inverse,
 };
 use crate::{
-    algebra::add_outer,
+    algebra::{add_outer, add_scaled},
     data::{Dataset, Features},
     random::{Purpose, Stream},
 };
@@ -21,6 +23,8 @@ use crate::{
 /// What is expected to be gained at least, as a share of the error alone: less is not worth that anything is told.
 const LEAST_GAIN: f64 = 0.1;
 
+/// How much predictions of two sites usually differ: the square of an eighth of half the range.
+const USUAL_SPREAD: f64 = 1.0 / 64.0;
 /// Models that are less likely have no say.
 const LEAST_SHARE: f64 = 1e-4;
 
@@ -38,7 +42,9 @@ pub struct Public {
 pub struct Forecast {
     /// With its own rows alone.
     pub alone: f64,
-    /// With the twins of all others, if all sites are alike.
+    /// With the twins of all others, if sites differ as they usually do.
+    pub twins: f64,
+    /// The same if all sites are alike.
     pub best: f64,
 }
 
@@ -51,7 +57,7 @@ impl Public {
 }
 
 /// Σ z zᵀ / n over points z = (1, x).
-fn gram(points: &Features) -> Vec<f64> {
+pub(super) fn gram(points: &Features) -> Vec<f64> {
     let size = points.columns() + 1;
     let mut sum = vec![0.0; size * size];
     let share = 1.0 / points.rows().max(1) as f64;
@@ -80,26 +86,32 @@ impl Forecast {
         let mut released = clean.release(released, &mut Stream::new(0, 0, 0, Purpose::Privacy));
         released.take_deviation(deviation);
         let others = public.sites.saturating_sub(1) as f64;
-        let with_others = |[scatter, scale, share]: &[f64; 3]| {
+        let with_others = |spread: f64, [scatter, scale, share]: &[f64; 3]| {
             let (precision, _) = released.information(scatter.sqrt());
             let bounds = own.covariance.iter().map(|entry| scale * entry).collect();
             let mut sum = inverse(bounds, size);
             sum.iter_mut().zip(&precision).for_each(|(sum, own)| *sum += others * own);
-            let covariance = inverse(sum, size);
+            let mut covariance = inverse(sum, size);
+            add_scaled(&mut covariance, spread, &own.covariance);
             let anchor = Anchor { mean: own.mean.clone(), covariance, scales: Vec::new() };
             share * expected_error(rows, middle, &anchor, *scatter, &public.gram)
         };
-        let best =
-            alone.tried.iter().filter(|tried| tried[2] > LEAST_SHARE).map(with_others).sum::<f64>();
-        let left: f64 =
-            alone.tried.iter().map(|tried| tried[2]).filter(|share| *share > LEAST_SHARE).sum();
-        Self { alone: alone.expected_error, best: (best / left).min(alone.expected_error) }
+        let likely: Vec<&[f64; 3]> =
+            alone.tried.iter().filter(|tried| tried[2] > LEAST_SHARE).collect();
+        let left: f64 = likely.iter().map(|tried| tried[2]).sum();
+        // Who is better off alone does not follow twins.
+        let error = |spread: f64| {
+            let sum: f64 = likely.iter().map(|tried| with_others(spread, tried)).sum();
+            (sum / left).min(alone.expected_error)
+        };
+        let (twins, best) = (error(USUAL_SPREAD), error(0.0));
+        Self { alone: alone.expected_error, twins, best }
     }
 
-    /// The share of the error alone that can be gained at most.
+    /// The share of the error alone that is usually gained.
     #[must_use]
     pub fn gain(self) -> f64 {
-        if self.alone > 0.0 { 1.0 - self.best / self.alone } else { 0.0 }
+        if self.alone > 0.0 { 1.0 - self.twins / self.alone } else { 0.0 }
     }
 
     /// Whether it is better to stay out.

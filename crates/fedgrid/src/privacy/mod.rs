@@ -18,6 +18,7 @@ mod forecast;
 mod own_model;
 mod release;
 mod spread;
+mod twins;
 
 pub use accounting::{Budget, composed, delta_of, epsilon_of, mu_of, normal, rho_of};
 pub use bits::Bits;
@@ -26,3 +27,4 @@ pub use forecast::{Forecast, Public};
 pub use own_model::{Anchor, OwnModel};
 pub use release::{Clipped, Mechanism, PrivateKind, Queries, Release};
 pub use spread::Spread;
+pub use twins::{Privacy, Reading, TwinsHeard};

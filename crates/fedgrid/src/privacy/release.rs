@@ -17,7 +17,7 @@ use super::{Bits, noised};
 use crate::{
     algebra::{Cholesky, Singular, add_outer, dot},
     data::{CondensedRows, Dataset},
-    error::Result,
+    error::{Error, Result},
 };
 
 /// A direction of the features counts if it is at least this share of the largest: below it is rounding.
@@ -26,10 +26,11 @@ const RANK_SHARE: f64 = 1e-9;
 pub(super) const USUAL_SCATTER: f64 = 0.1;
 
 /// What is private.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PrivateKind {
     /// The labels; features and which rows there are is no secret.
+    #[default]
     Labels,
     /// Whole rows, and whether they are there.
     Rows,
@@ -67,7 +68,7 @@ pub struct Queries {
 }
 
 /// What everybody may know of a node's rows.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Release {
     kind: PrivateKind,
     /// Σ z zᵀ over z = (1, x, y − middle), as far as it was released.
@@ -177,6 +178,15 @@ impl Release {
     /// The same with noise of another deviation, as far as it matters for how sure the release is.
     pub(super) fn take_deviation(&mut self, deviation: f64) {
         self.deviation = if deviation.is_finite() { deviation } else { 0.0 };
+    }
+
+    /// Refuses what was not kept for rows of so many features.
+    pub fn check(&self, columns: usize) -> Result<()> {
+        let is_sound = self.size == columns + 2 && self.moments.len() == self.size * self.size;
+        if is_sound && self.moments.iter().chain([&self.deviation]).all(|entry| entry.is_finite()) {
+            return Ok(());
+        }
+        Err(Error::Malformed { what: "a release", reason: "is not of these columns" })
     }
 
     /// How many rows there are, as far as that was released.

@@ -19,6 +19,8 @@ mod metrics;
 mod mixed;
 mod persfl;
 mod primal_dual;
+mod privacy;
+mod privacy_audit;
 mod protocol;
 mod relaxation;
 mod rounds;

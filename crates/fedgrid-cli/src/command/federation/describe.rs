@@ -75,6 +75,12 @@ impl Describe {
         MethodSection::name_at_sites(&mut table);
         let source = if self.set.is_empty() { source } else { String::new() };
         let experiment = Experiment::from_table(table, &source)?;
+        if experiment.privacy.is_some() {
+            return Err(Error::input(
+                "there is a section [privacy], and a summary would tell sums of rows as they are; give public.file instead, \
+                 and all features by name",
+            ));
+        }
         let options = SummaryOptions {
             least_count: usize::try_from(self.least_count).unwrap_or(usize::MAX),
             products: !self.without_products,

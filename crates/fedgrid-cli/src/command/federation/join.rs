@@ -32,6 +32,7 @@ use super::{
     one_thread,
     own_error::own_error,
     page, refused,
+    releases::{NodeReleases, Terms, released},
     report::{Learnt, SiteRun},
     tell::{LogFormat, Tell},
 };
@@ -104,6 +105,14 @@ pub(in crate::command) struct Join {
     /// Agree to share metrics (errors and counts of rows per node): writes share.txt for collect.
     #[arg(long)]
     share: bool,
+
+    /// With [privacy]: the ε that releases of the same rows may tell over all runs; by default that of this run.
+    #[arg(long, value_name = "EPSILON")]
+    most_epsilon: Option<f64>,
+
+    /// With [privacy]: draw the noise from the seed of the experiment. It then protects nothing.
+    #[arg(long)]
+    rehearsal: bool,
 
     /// Replace an earlier finished run in that folder.
     #[arg(long)]
@@ -221,7 +230,49 @@ impl Join {
         if RunFolder::is_finished(out) && !is_next {
             RunFolder::check(out, existing)?;
         }
-        Ok(Prepared { kit, assembly })
+        let releases = self.releases(&kit, &assembly, out, terminal)?;
+        Ok(Prepared { kit, assembly, releases })
+    }
+
+    /// What the nodes here release before they take part; none without a section of privacy.
+    fn releases(
+        &self,
+        kit: &Kit,
+        assembly: &Assembly,
+        out: &Path,
+        terminal: Terminal,
+    ) -> Result<Option<NodeReleases>> {
+        self.check_privacy(&kit.experiment)?;
+        let terms = Terms {
+            folder: &self.ledgers(out),
+            run: kit.bundle.manifest.run.0,
+            most_epsilon: self.most_epsilon,
+            is_rehearsal: self.rehearsal,
+        };
+        released(assembly, &kit.own, &terms, terminal)
+    }
+
+    /// Refuses flags about a section that is not there, and what would tell more than it says.
+    fn check_privacy(&self, experiment: &Experiment) -> Result<()> {
+        match &experiment.privacy {
+            None if self.rehearsal || self.most_epsilon.is_some() => Err(Error::input(
+                "--rehearsal and --most-epsilon are for an experiment with a section [privacy], which this one is not",
+            )),
+            Some(_) if self.update => Err(Error::input(
+                "the experiment has a section [privacy], whose releases are of the rows of its first run; expected no --update, \
+                 but a new run for new rows",
+            )),
+            Some(_) if self.share => Err(Error::input(
+                "the experiment has a section [privacy], and --share would tell errors on clean rows",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Beside the run, not in it: a budget outlives every run, and --force must not renew it.
+    fn ledgers(&self, out: &Path) -> PathBuf {
+        let beside = || out.parent().unwrap_or(Path::new("")).join("ledgers");
+        self.ledgers.clone().unwrap_or_else(beside)
     }
 
     fn options(
@@ -254,10 +305,8 @@ impl Join {
             ..ProtocolSettings::default()
         };
         fs::create_dir_all(out).map_err(|error| Error::folder(out, &error))?;
-        // Beside the run, not in it: a budget outlives every run, and --force must not renew it.
-        let beside = || out.parent().unwrap_or(Path::new("")).join("ledgers");
         Ok(Options {
-            ledgers: self.ledgers.clone().unwrap_or_else(beside),
+            ledgers: self.ledgers(out),
             health: self.health,
             listen: self.listen.clone(),
             scouting: self.scouting,
@@ -275,6 +324,8 @@ impl Join {
 struct Prepared {
     kit: Kit,
     assembly: Assembly,
+    /// What its nodes have released; none where rows are not private.
+    releases: Option<NodeReleases>,
 }
 
 impl Prepared {
@@ -292,6 +343,7 @@ impl Prepared {
             experiment,
             assembly: &self.assembly,
             own,
+            releases: self.releases.as_ref(),
             title: format!("{} at {}", site.title, bundle.name()),
             out,
             share: join.share,
@@ -302,11 +354,20 @@ impl Prepared {
     }
 }
 
+/// The nodes of a site.
+pub(super) struct OwnNodes<'a> {
+    pub(super) own: &'a [NodeId],
+    /// How many rounds choosing the strength may take.
+    pub(super) tuning_rounds: u64,
+    /// What they have released; none where rows are not private.
+    pub(super) releases: Option<&'a NodeReleases>,
+}
+
 /// Takes part to the end; none if it was stopped before.
 pub(super) fn learn(
     bundle: &SiteBundle,
     assembly: &Assembly,
-    (own, tuning_rounds): (&[NodeId], u64),
+    OwnNodes { own, tuning_rounds, releases }: OwnNodes,
     options: &Options,
     (tell, host): (&mut Tell, &dyn SiteHost),
 ) -> Result<Option<Learnt>> {
@@ -315,7 +376,10 @@ pub(super) fn learn(
     let views = views.into_iter().filter(|view| own.binary_search(&view.node.id).is_ok());
     let views: Vec<View> = views.collect();
     // Methods and networks that cannot be here were refused when the federation was made.
-    let federated = study.at_sites(own, tuning_rounds)?;
+    let federated = match releases {
+        Some(releases) => study.beside_twins_at_sites(releases)?,
+        None => study.at_sites(own, tuning_rounds)?,
+    };
     let mut score = own_error(assembly, own);
     federated.apply(Joined { bundle, views, options, tell, host, score: &mut score })
 }

@@ -23,7 +23,7 @@ use fedgrid_zenoh::{
 
 use super::{
     host::SiteHost,
-    join::learn,
+    join::{OwnNodes, learn},
     judge_plan::{judged_by, judges, shuffled},
     refused,
     report::{Ended, Learnt, SiteRun},
@@ -100,9 +100,13 @@ impl Stages<'_> {
         Ok(true)
     }
 
-    /// The nodes here, and how many rounds choosing the strength may take.
-    fn own_rounds(&self) -> (&[NodeId], u64) {
-        (self.run.own, self.run.experiment.federation.tuning_rounds.unwrap_or(0))
+    /// The nodes here, what they have released, and how many rounds choosing the strength may take.
+    fn own_rounds(&self) -> OwnNodes<'_> {
+        OwnNodes {
+            own: self.run.own,
+            tuning_rounds: self.run.experiment.federation.tuning_rounds.unwrap_or(0),
+            releases: self.run.releases,
+        }
     }
 
     /// Goes through all stages after training.

@@ -18,6 +18,7 @@ mod one_thread;
 mod own_error;
 mod page;
 mod project;
+mod releases;
 mod report;
 mod share;
 mod sites;

@@ -12,6 +12,7 @@ use fedgrid_zenoh::{agent::Status, site_bundle::SiteBundle};
 
 use super::{
     host::{SiteHost, SiteModels},
+    releases::NodeReleases,
     share,
     verdict::{AloneModels, SiteVerdict},
 };
@@ -84,6 +85,8 @@ pub(super) struct SiteRun<'a> {
     pub(super) experiment: &'a Experiment,
     pub(super) assembly: &'a Assembly,
     pub(super) own: &'a [NodeId],
+    /// What they have released; none where rows are not private.
+    pub(super) releases: Option<&'a NodeReleases>,
     pub(super) title: String,
     pub(super) out: &'a Path,
     pub(super) share: bool,

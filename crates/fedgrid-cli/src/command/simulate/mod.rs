@@ -115,6 +115,12 @@ impl Simulate {
         let note = MethodSection::name_at_sites(&mut table);
         let source = if self.set.is_empty() { source } else { String::new() };
         let experiment = Experiment::from_table(table, &source)?;
+        if experiment.privacy.is_some() {
+            return Err(Error::input(
+                "there is a section [privacy], which simulated federations do not have: their nodes would publish models \
+                 of rows as they are",
+            ));
+        }
         let study = Assembly::new(&experiment, &base)?.study;
         // Before any seed runs: flags are wrong for all of them alike.
         self.faults.faults().check()?;

@@ -14,7 +14,7 @@ use crate::{
     error::{Error, Result},
     method::{
         Durable, FedRelax, Method, MixedRounds, PersFl, PrimalDual, TriedStrength, TunedAtSites,
-        Wire,
+        Twins, Wire,
         mixed::FrontSizes,
         tuned::{TunedMessage, TunedShape, Tuning, fewest_rounds, rounds_beside, tree_height},
     },
@@ -100,6 +100,8 @@ pub enum Federated {
     TunedFedRelax(TunedAtSites<FedRelax>),
     /// Total variation of weights at the strength that sites choose.
     TunedPrimalDual(TunedAtSites<PrimalDual>),
+    /// Exchange of predictions of twins, which have seen releases only.
+    Twins(Twins),
 }
 
 /// Something that can be done with any method whose messages and state can leave a process.
@@ -121,6 +123,7 @@ impl Federated {
             Self::Mixed(method) => work.run(method),
             Self::TunedFedRelax(method) => work.run(method),
             Self::TunedPrimalDual(method) => work.run(method),
+            Self::Twins(method) => work.run(method),
         }
     }
 }

@@ -71,7 +71,9 @@ impl Study {
         let (precision, method) =
             (Precision::along(&self.network), self.method_of(Contestant::Mixed));
         let Approach::Mixed(keys) = method else { return Ok(None) };
-        if asked == 0 || !precision.has_edges() {
+        // It sums up rows as they are.
+        let is_private = self.settings.privacy.is_some();
+        if asked == 0 || is_private || !precision.has_edges() {
             return Ok(None);
         }
         let rows = MixedRows::new(
