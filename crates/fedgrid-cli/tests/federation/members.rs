@@ -176,7 +176,9 @@ const CLOSE: &str =
 
 fn all_end(folder: &Folder, arguments: &[&str]) -> u64 {
     let parts = SITES.map(|(site, _)| join_as(folder, ("home", "run"), site, arguments));
-    parts.into_iter().for_each(|part| drop(part.ended()));
+    for part in parts {
+        part.ended();
+    }
     folder.json("run-east/result.json")["rounds"].as_u64().unwrap()
 }
 
@@ -212,7 +214,9 @@ fn with_new_rows_the_next_run_begins_where_the_last_one_ended() {
     assert!(again <= next, "{again} rounds after {next}");
     // As without a start: the kit's plan and units are those of the first rows, so a fresh federation has the same.
     let fresh = SITES.map(|(site, _)| join_as(&folder, ("home", "fresh"), site, &[]));
-    fresh.into_iter().for_each(|part| drop(part.ended()));
+    for part in fresh {
+        part.ended();
+    }
     let coefficients = |run: &str| {
         let text = crate::sites::model(&folder, run, "b").to_string();
         let numbers = text.split(|c: char| !(c.is_ascii_digit() || ".-e+".contains(c)));
