@@ -13,6 +13,7 @@
 //!
 //! The method of the network is named, or chosen of several on validation rows ([`Member`]).
 
+mod bought;
 mod choice;
 mod clusters;
 mod condensed;
@@ -46,6 +47,7 @@ mod weak;
 
 use std::sync::Arc;
 
+pub use bought::Bought;
 pub use choice::Member;
 pub use contender::{
     Approach, Asking, AtSites, Bound, Choose, Contender, Correlated, DataShape, Facts, Federated,
@@ -60,7 +62,7 @@ pub use intervals::NodeCoverage;
 pub use judged::RoleMeasures;
 pub use judging::{FEWEST_ROWS, JointVerdict, JudgedBy, Judging, Learned};
 pub use kept_losses::KeptLosses;
-pub use private::{Bought, Published};
+pub use private::Published;
 use schemars::JsonSchema;
 pub use score::{NodeScore, ScoreCounts};
 use serde::{Deserialize, Serialize};

@@ -15,10 +15,9 @@
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
 
 use super::{
-    Approach, Card, Certificate, Contestant, Federated, Fitted, KeptEstimates, KeptLosses,
+    Approach, Bought, Card, Certificate, Contestant, Federated, Fitted, KeptEstimates, KeptLosses,
     NodeScore, PathPoint, RoleMeasures, Settings, Strength, Study, Watch, fitted::Effort,
     score::sum, trainer::Trainer,
 };
@@ -42,23 +41,6 @@ pub struct Published {
     pub deviations: Vec<f64>,
     /// How many rows were released.
     pub rows: usize,
-}
-
-/// What a budget has bought: mean errors on test rows.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Bought {
-    /// How many rows were noised.
-    pub rows: usize,
-    /// What lay outside of declared bounds and was moved there.
-    pub clipped: Clipped,
-    /// The mean deviation of the noise on each number of a release, in half ranges of labels.
-    pub deviation: f64,
-    /// Of models of each node's own rows and the declared bounds: who stays out has these.
-    pub alone: Option<f64>,
-    /// Of own models beside twins, at this budget.
-    pub with_twins: Option<f64>,
-    /// Of the same beside twins without noise.
-    pub without_noise: Option<f64>,
 }
 
 /// Which releases teach the twins.
