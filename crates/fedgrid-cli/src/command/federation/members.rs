@@ -184,6 +184,11 @@ pub(super) fn check(shared: &SharedFiles, what: &str) -> Result<()> {
     if !METHODS.contains(&name) {
         return refused(format!("the nodes of '{name}' cannot go on from a run before"));
     }
+    if experiment.privacy.is_some() {
+        return refused(
+            "it has a section [privacy], whose releases and noise were made for the nodes and rows of its beginning".into(),
+        );
+    }
     if experiment.is_tuned_at_sites() {
         return refused(format!(
             "its sites choose {} together in rounds that all count from the beginning; give it a number",
