@@ -203,8 +203,7 @@ fn cells_that_are_no_finite_numbers_are_named() {
     assert!(dropped.contains("1 row"), "{dropped}");
     assert_eq!(
         folder.refusal(&[&fit[..], &["--set", "data.columns.y.missing=mean"]].concat()),
-        "data.columns.y.missing is \"mean\", expected \"drop\" or \"refuse\": gaps of the node, the target or the split \
-         are not filled"
+        "data.columns: 'y' is the node, the target or the split, expected a feature"
     );
 }
 
@@ -388,7 +387,7 @@ fn unknown_keys_and_sections_are_named_with_what_is_known() {
     assert_eq!(
         refusal_of_line("[quantum]", "bits = 1"),
         "experiment.toml: unknown key 'quantum'; \
-         known are title, seed, data, network, model, method, public, compare, federation"
+         known are title, seed, data, network, model, method, public, compare, privacy, federation"
     );
     assert_eq!(
         refusal_of_line("[models]", "kind = \"tree\""),

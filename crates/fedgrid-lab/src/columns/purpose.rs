@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{glob::chosen, problems::Problems};
 use crate::{
     error::{Error, Result},
-    experiment::{ColumnKind, DataKeys, MissingRule, advice},
+    experiment::{ColumnKeys, ColumnKind, DataKeys, MissingRule, advice},
     source::Holds,
 };
 
@@ -45,7 +45,6 @@ pub fn purposes(
 ) -> Vec<(String, Purpose)> {
     let names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
     problems.take(check_declared(keys, source, &names));
-    check_filled(keys, &names, problems);
     let listed =
         keys.features.as_ref().map(|patterns| chosen("data.features", patterns, source, &names));
     let mut listed = listed.and_then(|found| problems.take(found));
@@ -168,23 +167,6 @@ fn check_listed(keys: &DataKeys, listed: &[String], problems: &mut Problems) {
     }
 }
 
-/// Refuses to fill the gaps of a column that is no feature: its rows can only be left out.
-fn check_filled(keys: &DataKeys, names: &[&str], problems: &mut Problems) {
-    for (name, own) in keys.columns.iter().filter(|(name, _)| names.contains(&name.as_str())) {
-        let rule = own.missing.filter(|rule| {
-            !matches!(rule, MissingRule::Refuse | MissingRule::Drop)
-                && own_purpose(keys, name).is_some()
-        });
-        if let Some(rule) = rule {
-            problems.add_of_keys(format!(
-                "data.columns.{name}.missing is \"{}\", expected \"drop\" or \"refuse\": gaps of {} are not filled",
-                rule.name(),
-                taken_as(keys, name)
-            ));
-        }
-    }
-}
-
 /// What a column is that is no feature.
 fn taken_as(keys: &DataKeys, name: &str) -> &'static str {
     match own_purpose(keys, name) {
@@ -196,15 +178,24 @@ fn taken_as(keys: &DataKeys, name: &str) -> &'static str {
 }
 
 fn check_declared(keys: &DataKeys, source: &str, names: &[&str]) -> Result<()> {
-    for name in keys.columns.keys() {
+    for (name, own) in &keys.columns {
         if !names.contains(&name.as_str()) {
             let advice = advice(name, names.iter().copied());
             return Err(Error::input(format!(
                 "data.columns: {source} has no column '{name}'{advice}"
             )));
         }
-        // A time may be declared, to say how its dates are written.
-        if own_purpose(keys, name).is_some_and(|own| own != Purpose::Time) {
+        // A time may be declared, to say how its dates are written; gaps of labels and weights are not filled, but may leave
+        // out rows.
+        let is_allowed = match own_purpose(keys, name) {
+            None | Some(Purpose::Time) => true,
+            Some(Purpose::Target | Purpose::Weight | Purpose::Offset | Purpose::Exposure) => {
+                let drop = ColumnKeys { missing: Some(MissingRule::Drop), ..ColumnKeys::default() };
+                *own == drop
+            }
+            _ => false,
+        };
+        if !is_allowed {
             let what = taken_as(keys, name);
             return Err(Error::input(format!(
                 "data.columns: '{name}' is {what}, expected a feature"
