@@ -202,7 +202,7 @@ fn cells_that_are_no_finite_numbers_are_named() {
     let dropped = folder.done(&[&fit[..], &["--set", "data.columns.y.missing=drop"]].concat());
     assert!(dropped.contains("1 row"), "{dropped}");
     assert_eq!(
-        folder.refusal(&[&fit[..], &["--set", "data.columns.y.missing=mean"]].concat()),
+        folder.refusal(&[&fit[..], &["--force", "--set", "data.columns.y.missing=mean"]].concat()),
         "data.columns: 'y' is the node, the target or the split, expected a feature"
     );
 }
