@@ -297,7 +297,7 @@ mod tests {
         assert_eq!(
             message("[quantum]\nx = 1"),
             "x.toml: unknown key 'quantum'; known are title, seed, data, network, model, method, public, compare, \
-             federation"
+             privacy, federation"
         );
     }
 
