@@ -225,9 +225,17 @@ fn come_and_go(how: How, link: LinkProtocol, rounds: usize, seed: u64) {
         edges: vec![edge("n16", "n2"), edge("n17", "n16"), edge("n17", "n13")],
         days: 1,
     };
+    // Rounds stand still until the new site is there: on a busy machine the others would be at their end before.
+    parts[1].kill();
     project.add(&site).unwrap();
     let added = project.manifest.clone();
     parts.push(scene.spawn_as(4, PART));
+    let end = Instant::now() + PATIENCE;
+    while !scene.log(4).contains("2 of 2 neighbours there") {
+        assert!(Instant::now() < end, "the new site is alone: {}", scene.log(4));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    parts[1] = scene.spawn_as(1, PART);
     let from = scene.round(4).max(31) + 40;
     // Until the new site is at work among the others.
     kills += killed_until(&scene, &mut parts[..], (from, None), &mut stream);
