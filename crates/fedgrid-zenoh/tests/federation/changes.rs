@@ -270,8 +270,9 @@ fn a_site_comes_and_one_that_fell_is_removed_and_no_bit_of_the_others_is_another
 }
 
 #[test]
+#[ignore = "so many rounds that none ends while it is noticed over datagrams that one fell: a minute; part of make soak"]
 fn so_it_is_with_total_variation_over_the_default_link() {
-    come_and_go(How::PrimalDual, LinkProtocol::Quic, 400, 2);
+    come_and_go(How::PrimalDual, LinkProtocol::Quic, 6000, 2);
 }
 
 #[test]
