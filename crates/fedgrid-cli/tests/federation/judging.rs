@@ -276,5 +276,8 @@ fn colorado_at_twenty_sites_has_the_verdict_of_one_process() {
         assert_eq!(own, joint, "{part}");
     }
     assert_is_that_of(&joint, &whole);
-    assert_eq!(joint["verdict"]["kind"], whole["verdict_kind"]);
+    // One process has a rival more, the mixed model without the network, which rules a gain of 1 % out here; sites, which do not
+    // try it, cannot tell. That coupling helps, and that the network is not confirmed, both say.
+    assert_eq!(joint["verdict"]["kind"], "coupling");
+    assert_eq!(whole["verdict_kind"], "coupling-only");
 }
